@@ -1,0 +1,50 @@
+// SentencePiece: a given tokenizer.model, or one trained on a corpus. Incremental decoding that never shows half a character.
+#pragma once
+
+#include "models/base/result.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace celloom::engine {
+
+struct TokenizerTraining {
+    std::vector<std::string> texts; // UTF-8
+    int vocabSize = 4096;
+    std::string modelType = "bpe"; // or "unigram"
+    double characterCoverage = 0.9995;
+    std::uint64_t seed = 0;
+    int threads = 1; // more can change the result
+};
+
+class Tokenizer {
+public:
+    static Result<std::unique_ptr<Tokenizer>> load(const std::filesystem::path& model);
+    static Status train(const TokenizerTraining& training, const std::filesystem::path& target);
+    virtual ~Tokenizer() = default;
+    virtual std::vector<std::int64_t> encode(const std::string& text) const = 0; // no bos, no eos
+    virtual std::string decode(const std::vector<std::int64_t>& ids) const = 0;
+    virtual std::string piece(std::int64_t id) const = 0;
+    virtual int vocabSize() const = 0;
+    virtual std::int64_t bos() const = 0; // -1 where there is none
+    virtual std::int64_t eos() const = 0;
+    virtual std::int64_t pad() const = 0;
+};
+
+/// Ids in one by one, text deltas out; bytes of an unfinished character are kept back (cases.md 1).
+class StreamDecoder {
+public:
+    explicit StreamDecoder(const Tokenizer& tokenizer) : m_tokenizer(tokenizer) {}
+    std::string push(std::int64_t id);
+    std::string finish();
+
+private:
+    const Tokenizer& m_tokenizer;
+    std::vector<std::int64_t> m_ids;
+    std::string m_shown;
+};
+
+} // namespace celloom::engine

@@ -1,0 +1,40 @@
+// Model families: graph builders with presets, config.json in both directions, checkpoint weight names in both directions.
+// What is easy to get wrong in each is written beside its builder.
+#pragma once
+
+#include "models/base/result.h"
+#include "models/graph/document.h"
+#include "models/graph/expand.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace celloom::families {
+
+struct Preset {
+    std::string name; // "baichuan-tiny", "baichuan-110m", "baichuan-7b", "baichuan-13b", "baichuan-tiny-gqa"
+    std::string summary, summaryZh;
+    std::int64_t parameters = 0; // the published or derived total; a test holds the graph to it
+    std::string source;          // where the numbers come from
+};
+
+const std::vector<Preset>& presets();
+Result<graph::Document> buildPreset(const std::string& name);
+
+/// A Hugging Face config.json as a graph. Refuses architectures it does not know, by name.
+Result<graph::Document> fromConfigJson(const std::string& text, const std::string& place);
+/// The config.json that other tools read for this model. Fails where the graph is no longer of its family.
+Result<std::string> toConfigJson(const graph::Document& document);
+
+/// Checkpoint tensor name of a parameter path: "layers.0.mlp.up_proj.weight" -> "model.layers.0.mlp.up_proj.weight", and back.
+/// Families without a table (a user's own graph) use the path as it is.
+std::string checkpointName(const std::string& family, const std::string& parameterPath);
+Result<std::string> parameterPath(const std::string& family, const std::string& checkpointName);
+/// Names that checkpoints of this family carry and that hold nothing to load (rotary_emb.inv_freq).
+bool isIgnorable(const std::string& family, const std::string& checkpointName);
+
+/// MODEL as the user gives it: a preset name, a folder with config.json, or a .cells.json document.
+Result<graph::Document> openModel(const std::string& model);
+
+} // namespace celloom::families

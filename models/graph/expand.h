@@ -1,0 +1,93 @@
+// Document -> flat list of primitive cell instances with resolved numbers and symbolic shapes, in an order in which they can run.
+// This is what the engine executes, costs are counted on and rules are matched against.
+#pragma once
+
+#include "models/base/result.h"
+#include "models/graph/document.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace celloom::graph {
+
+/// A parameter after expressions are evaluated.
+using ResolvedValue = std::variant<std::int64_t, double, bool, std::string>;
+
+/// A dimension: a number, or a free symbol such as "B" times a factor. `symbol` empty means a plain number.
+struct Dim {
+    std::int64_t number = 1;
+    std::string symbol;
+    bool operator==(const Dim&) const = default;
+};
+using Shape = std::vector<Dim>;
+std::string toString(const Shape& shape); // "[B, T, 512]"
+
+/// A learnable tensor of a cell instance.
+struct WeightSpec {
+    std::string name; // "weight", "bias"
+    std::vector<std::int64_t> dims;
+    enum class Init { Normal, Ones, Zeros } init = Init::Normal;
+};
+
+/// Index into ExpandedModel::values.
+using ValueId = int;
+
+struct ValueInfo {
+    std::string producer; // path of the producing cell instance and its port "layers.0.mlp.gate_proj.out", or the input's name
+    Shape shape;
+    std::string dtype = "float";
+};
+
+struct CellInstance {
+    std::string path; // "layers.3.self_attn.W_pack"
+    std::string type; // catalogue type
+    std::map<std::string, ResolvedValue> params; // every parameter of the type, defaults filled in
+    std::vector<ValueId> inputs;                 // in the catalogue's port order; -1 where an optional port has no wire
+    std::vector<ValueId> outputs;
+    std::vector<WeightSpec> weights;
+
+    [[nodiscard]] std::int64_t integer(const std::string& name) const;
+    [[nodiscard]] double real(const std::string& name) const;
+    [[nodiscard]] bool flag(const std::string& name) const;
+    [[nodiscard]] const std::string& text(const std::string& name) const;
+};
+
+struct NamedValue {
+    std::string name;
+    ValueId value;
+};
+
+struct ExpandedModel {
+    std::string name, family;
+    std::map<std::string, ResolvedValue> hyper; // the main graph's hyper-parameters, evaluated
+    std::vector<NamedValue> inputs, outputs;
+    std::vector<ValueInfo> values;
+    std::vector<CellInstance> cells;
+
+    [[nodiscard]] std::int64_t parameterCount() const;
+    [[nodiscard]] std::int64_t hyperInteger(const std::string& name, std::int64_t otherwise) const;
+};
+
+/// One thing wrong (or doubtful) in a document. `path` is a cell path inside the main graph, or "Composite/cell" for a composite never used.
+struct Problem {
+    enum class Severity { Error, Warning } severity = Severity::Error;
+    std::string path;
+    std::string message;
+    std::string hint;
+    std::string parameter; // the parameter to change, where there is one
+};
+
+struct Expansion {
+    ExpandedModel model; // complete only when no problem is an error
+    std::vector<Problem> problems;
+    [[nodiscard]] bool ok() const;
+    [[nodiscard]] Error firstError() const;
+};
+
+/// Validates and expands. `overrides` replace hyper-parameters of the main graph. Bounded: at most 200 000 instances, depth 32.
+Expansion expand(const Document& document, const std::map<std::string, ParamValue>& overrides = {});
+
+} // namespace celloom::graph

@@ -1,0 +1,84 @@
+// The full description of a run. Each field exists once, in fields(), with default, range, unit and help; the Train page, the
+// command line's help, docs/recipe.md and validation derive from that list, so that a new field appears everywhere by itself.
+#pragma once
+
+#include "models/base/result.h"
+#include "models/recipe/rules.h"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace celloom::recipe {
+
+enum class FieldKind { Integer, Real, Flag, Choice, Text, Path, PathList, TextList, RuleList };
+
+/// Values are held as the kind says: Integer int64, Real double, Flag bool, Choice/Text/Path string, lists vector<string>
+/// (rules in their text form).
+using FieldValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
+
+struct Field {
+    std::string key;     // "optimizer.lr"; the JSON nests by the dots
+    std::string section; // "model", "data", …: see sections()
+    FieldKind kind;
+    FieldValue standard;
+    double minimum = -1e300, maximum = 1e300; // of numbers; inclusive
+    std::vector<std::string> choices;
+    std::string unit, unitZh;
+    std::string label, labelZh;
+    std::string help, helpZh;
+    bool isAdvanced = false;          // folded away in the form
+    std::string shownWhen;            // "schedule.type=cosine|linear": the form hides it otherwise
+};
+
+struct Section {
+    std::string key, label, labelZh;
+};
+
+const std::vector<Section>& sections();
+const std::vector<Field>& fields();
+const Field* findField(const std::string& key);
+
+struct Problem {
+    enum class Severity { Error, Warning } severity = Severity::Error;
+    std::string key;
+    std::string message, hint;
+};
+
+class Recipe {
+public:
+    Recipe(); // every field at its default
+
+    /// Strict: an unknown field is an error that names the nearest known one; a wrong type or range names field, value and range.
+    static Result<Recipe> fromJson(const std::string& text, const std::string& place = {});
+    static Result<Recipe> load(const std::filesystem::path& path);
+    [[nodiscard]] std::string toJson(bool onlyChanged = true) const;
+
+    [[nodiscard]] std::int64_t integer(const std::string& key) const;
+    [[nodiscard]] double real(const std::string& key) const;
+    [[nodiscard]] bool flag(const std::string& key) const;
+    [[nodiscard]] const std::string& text(const std::string& key) const;
+    [[nodiscard]] const std::vector<std::string>& list(const std::string& key) const;
+    [[nodiscard]] const FieldValue& value(const std::string& key) const;
+    [[nodiscard]] bool isDefault(const std::string& key) const;
+    /// The rules, parsed.
+    [[nodiscard]] Result<std::vector<Rule>> rules() const;
+
+    Status set(const std::string& key, FieldValue value);
+    /// From text as the command line and the form give it: "3e-4", "true", "a.txt,b.txt".
+    Status setFromText(const std::string& key, const std::string& text);
+    [[nodiscard]] std::string toText(const std::string& key) const;
+
+    /// Checks across fields (ranges are checked by set): warm-up within the run, accumulation, files named, …
+    [[nodiscard]] std::vector<Problem> validate() const;
+
+private:
+    std::map<std::string, FieldValue> m_values;
+};
+
+/// A field's range as a sentence fragment: "1 to 4096", "at least 0".
+std::string rangeText(const Field& field);
+
+} // namespace celloom::recipe

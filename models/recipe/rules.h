@@ -1,0 +1,58 @@
+// Treatment rules: an ordered list of path patterns, resolved once into a table of paths that editor, engine and estimate all read.
+#pragma once
+
+#include "models/base/result.h"
+#include "models/graph/expand.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace celloom::recipe {
+
+struct LoraSettings {
+    std::int64_t rank = 8;
+    double alpha = 16;
+    double dropout = 0;
+    bool operator==(const LoraSettings&) const = default;
+};
+
+/// One rule; later rules win over earlier ones, setting by setting. Patterns over cell paths: `*` one name, `**` any number of
+/// names, `{3..5}` a range, `{a,b}` alternatives: "layers.{3..5}.*.W_pack".
+struct Rule {
+    std::string pattern;
+    std::optional<bool> frozen;
+    std::optional<LoraSettings> lora;
+    std::optional<std::string> dtype; // "float32", "bfloat16", "float16"
+    std::optional<bool> recompute;
+    std::optional<std::int64_t> stage; // pipeline stage
+    std::optional<double> lrScale;
+    std::optional<double> weightDecay;
+    bool operator==(const Rule&) const = default;
+};
+
+/// How one cell instance is treated. Indexed like ExpandedModel::cells.
+struct Treatment {
+    bool frozen = false;
+    std::optional<LoraSettings> lora;
+    std::string dtype; // empty: what amp_level says
+    bool recompute = false;
+    std::int64_t stage = 0;
+    double lrScale = 1;
+    std::optional<double> weightDecay;
+};
+
+struct TreatmentTable {
+    std::vector<Treatment> cells;
+};
+
+/// The compact text form used on the command line and in the form: "layers.{3..5}.*.q_proj: lora r=8 alpha=16", "layers.{0..3}.**: freeze".
+Result<Rule> parseRule(const std::string& text);
+std::string toText(const Rule& rule);
+
+bool matches(const std::string& pattern, const std::string& path);
+
+/// Fails when a pattern is malformed, matches nothing (the nearest real names are listed), or asks LoRA of a cell without a weight matrix.
+Result<TreatmentTable> resolve(const graph::ExpandedModel& model, const std::vector<Rule>& rules);
+
+} // namespace celloom::recipe
