@@ -19,9 +19,16 @@ if(CELLOOM_SANITIZE)
   target_link_options(celloom_flags INTERFACE -fsanitize=${CELLOOM_SANITIZE})
 endif()
 
-# celloom_library(<name> SOURCES ... [LINK ...]): a static library named celloom_<name>, included from the project's root.
+# celloom_library(<name> SOURCES ... [LINK ...] [PRIVATE_LINK ...]): a static library named celloom_<name>, included from the project's
+# root. A folder that holds only headers becomes an INTERFACE library.
 function(celloom_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  if(NOT ARG_SOURCES)
+    add_library(celloom_${name} INTERFACE)
+    target_include_directories(celloom_${name} INTERFACE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(celloom_${name} INTERFACE ${ARG_LINK})
+    return()
+  endif()
   add_library(celloom_${name} STATIC ${ARG_SOURCES})
   target_include_directories(celloom_${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_link_libraries(celloom_${name} PUBLIC ${ARG_LINK} PRIVATE celloom_flags ${ARG_PRIVATE_LINK})

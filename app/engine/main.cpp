@@ -1,0 +1,41 @@
+// celloom-engine: registers the verbs, parses the command line, returns the documented exit code. Nothing is computed here.
+#include "app/engine/verbs.h"
+
+#include <cstdlib>
+
+namespace {
+
+constexpr const char* kFooter = R"(Exit codes: 0 done; 1 failed while working; 2 wrong arguments; 3 recipe, graph, file or data refused;
+4 stopped by the user or a signal; 5 the device asked for is not there; 6 out of memory; 7 disk full;
+8 diverged (NaN or Inf).
+Results go to stdout, messages to stderr.)";
+
+int parseAndRun(CLI::App& app, celloom::app::Invocation& invocation, int argc, char** argv) {
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        // Help and version are "errors" with code 0.
+        return app.exit(error) == 0 ? celloom::protocol::Ok : celloom::protocol::Usage;
+    }
+    return invocation.exitCode;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app{"Celloom's engine: trains, evaluates and predicts, and serves the workbench.", "celloom-engine"};
+    celloom::app::Invocation invocation;
+    const char* fromEnvironment = std::getenv("CELLOOM_WORKSPACE");
+    invocation.workspace = fromEnvironment && *fromEnvironment ? fromEnvironment : "workspace";
+
+    app.set_version_flag("--version", "celloom-engine " CELLOOM_VERSION);
+    app.add_flag("--json", invocation.isJson, "Results as JSON on stdout");
+    app.add_option("--workspace", invocation.workspace, "Folder with the runs (default: $CELLOOM_WORKSPACE, or ./workspace)");
+    app.require_subcommand(1);
+    app.fallthrough(); // global options may follow the verb
+    app.footer(kFooter);
+
+    celloom::app::addRunVerbs(app, invocation);
+
+    return parseAndRun(app, invocation, argc, argv);
+}

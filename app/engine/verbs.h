@@ -1,0 +1,26 @@
+// The verbs of celloom-engine. main() owns the CLI::App and one Invocation; each group of verbs is one file with one add…Verbs().
+// Results go to stdout, messages to stderr. A callback sets invocation.exitCode (protocol::ExitCode) and never calls exit().
+#pragma once
+
+#include "models/base/result.h"
+#include "models/protocol/protocol.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace celloom::app {
+
+/// What the command line as a whole said, and what the program will return. Outlives every callback.
+struct Invocation {
+    bool isJson = false;    // --json: results as JSON on stdout, errors as {"error": {message, hint, place}} on stderr
+    std::string workspace;  // --workspace, $CELLOOM_WORKSPACE or ./workspace
+    int exitCode = protocol::Ok;
+
+    /// Says the error on stderr (text, or JSON with --json) and sets the exit code.
+    void fail(const Error& error, int code = protocol::Failure);
+};
+
+void addRunVerbs(CLI::App& app, Invocation& invocation); // serve, run, resume, list, show, stop, pause, continue, save, delete, export-metrics
+
+} // namespace celloom::app
