@@ -16,18 +16,20 @@ struct TokenizerTraining {
     int vocabSize = 4096;
     std::string modelType = "bpe"; // or "unigram"
     double characterCoverage = 0.9995;
-    std::uint64_t seed = 0;
     int threads = 1; // more can change the result
 };
 
 class Tokenizer {
 public:
     static Result<std::unique_ptr<Tokenizer>> load(const std::filesystem::path& model);
+    /// Byte fallback, digits split, no normalisation, nothing put in front: what is encoded decodes to itself. The same texts give the
+    /// same file. unk 0, bos 1, eos 2, no pad, as Baichuan numbers them.
     static Status train(const TokenizerTraining& training, const std::filesystem::path& target);
     virtual ~Tokenizer() = default;
     virtual std::vector<std::int64_t> encode(const std::string& text) const = 0; // no bos, no eos
     virtual std::string decode(const std::vector<std::int64_t>& ids) const = 0;
     virtual std::string piece(std::int64_t id) const = 0;
+    virtual bool isByte(std::int64_t id) const = 0; // a byte-fallback piece, "<0xE4>"
     virtual int vocabSize() const = 0;
     virtual std::int64_t bos() const = 0; // -1 where there is none
     virtual std::int64_t eos() const = 0;
@@ -42,6 +44,8 @@ public:
     std::string finish();
 
 private:
+    std::string show(std::string text);
+
     const Tokenizer& m_tokenizer;
     std::vector<std::int64_t> m_ids;
     std::string m_shown;

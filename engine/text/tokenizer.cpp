@@ -1,0 +1,146 @@
+#include "engine/text/tokenizer.h"
+
+#include "models/base/files.h"
+
+#include <algorithm>
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+#include <string_view>
+#include <unordered_map>
+
+namespace celloom::engine {
+namespace {
+
+constexpr std::uint64_t kMaxModelBytes = 256ull << 20;
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD"; // U+FFFD
+
+class SentencePieceTokenizer : public Tokenizer {
+public:
+    Status read(const std::filesystem::path& model) {
+        CELLOOM_TRY(bytes, readFile(model, kMaxModelBytes));
+        if (const auto status = m_processor.LoadFromSerializedProto(bytes); !status.ok())
+            return fail("is no SentencePiece model.", "Choose a tokenizer.model file.", model.string());
+        return {};
+    }
+    std::vector<std::int64_t> encode(const std::string& text) const override {
+        std::vector<int> ids;
+        const auto status = m_processor.Encode(text, &ids);
+        CELLOOM_CHECK(status.ok()); // the model is loaded, and any bytes can be encoded
+        return {ids.begin(), ids.end()};
+    }
+    std::string decode(const std::vector<std::int64_t>& ids) const override {
+        std::vector<int> known;
+        known.reserve(ids.size());
+        for (const std::int64_t id : ids) {
+            CELLOOM_CHECK(id >= 0 && id < vocabSize());
+            known.push_back(static_cast<int>(id));
+        }
+        std::string text;
+        CELLOOM_CHECK(m_processor.Decode(known, &text).ok());
+        return text;
+    }
+    std::string piece(std::int64_t id) const override {
+        CELLOOM_CHECK(id >= 0 && id < vocabSize());
+        return m_processor.IdToPiece(static_cast<int>(id));
+    }
+    bool isByte(std::int64_t id) const override {
+        CELLOOM_CHECK(id >= 0 && id < vocabSize());
+        return m_processor.IsByte(static_cast<int>(id));
+    }
+    int vocabSize() const override { return m_processor.GetPieceSize(); }
+    std::int64_t bos() const override { return m_processor.bos_id(); }
+    std::int64_t eos() const override { return m_processor.eos_id(); }
+    std::int64_t pad() const override { return m_processor.pad_id(); }
+
+private:
+    sentencepiece::SentencePieceProcessor m_processor;
+};
+
+/// The lines of the texts, one by one, as SentencePiece's trainer pulls them. Line feeds become byte pieces, so that no piece
+/// spans two paragraphs.
+class LineIterator : public sentencepiece::SentenceIterator {
+public:
+    explicit LineIterator(const std::vector<std::string>& texts) : m_texts(texts) { Next(); }
+    bool done() const override { return m_done; }
+    const std::string& value() const override { return m_line; }
+    sentencepiece::util::Status status() const override { return {}; }
+    void Next() override {
+        for (m_line.clear(); m_line.empty();) {
+            if (m_text == m_texts.size()) {
+                m_done = true;
+                return;
+            }
+            const std::string& text = m_texts[m_text];
+            const std::size_t end = std::min(text.find('\n', m_at), text.size());
+            m_line = text.substr(m_at, end - m_at);
+            m_at = end + 1;
+            if (m_at >= text.size()) {
+                ++m_text;
+                m_at = 0;
+            }
+        }
+    }
+
+private:
+    const std::vector<std::string>& m_texts;
+    std::size_t m_text = 0, m_at = 0;
+    std::string m_line;
+    bool m_done = false;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Tokenizer>> Tokenizer::load(const std::filesystem::path& model) {
+    auto tokenizer = std::make_unique<SentencePieceTokenizer>();
+    CELLOOM_TRY_STATUS(tokenizer->read(model));
+    return tokenizer;
+}
+
+Status Tokenizer::train(const TokenizerTraining& training, const std::filesystem::path& target) {
+    if (training.texts.empty()) return fail("there is no text to train a tokenizer on.", "Choose text files for training.", "tokenizer");
+    const std::unordered_map<std::string, std::string> options = {
+        {"model_type", training.modelType},
+        {"vocab_size", std::to_string(training.vocabSize)},
+        {"character_coverage", std::to_string(training.characterCoverage)},
+        {"num_threads", std::to_string(training.threads)},
+        {"byte_fallback", "true"},
+        {"split_digits", "true"},
+        {"allow_whitespace_only_pieces", "true"},
+        {"normalization_rule_name", "identity"},
+        {"remove_extra_whitespaces", "false"},
+        {"add_dummy_prefix", "false"},
+        {"max_sentence_length", "1000000"}, // longer lines would be left out without a word
+        {"shuffle_input_sentence", "false"},
+        {"unk_id", "0"}, {"bos_id", "1"}, {"eos_id", "2"}, {"pad_id", "-1"},
+        {"minloglevel", "2"},
+    };
+    LineIterator lines(training.texts);
+    std::string model;
+    const auto status = sentencepiece::SentencePieceTrainer::Train(options, &lines, &model);
+    if (!status.ok())
+        return fail("SentencePiece could not train a tokenizer of " + std::to_string(training.vocabSize) + " pieces: " + status.message() + ".",
+                    "Choose another vocabulary size, or more text.", "tokenizer");
+    return writeFileAtomically(target, model);
+}
+
+std::string StreamDecoder::push(std::int64_t id) {
+    m_ids.push_back(id);
+    std::string text = m_tokenizer.decode(m_ids);
+    // At most the last three bytes can belong to a character that is still to be completed.
+    for (std::size_t back = 0; back < 3 && back < m_ids.size() && m_tokenizer.isByte(m_ids[m_ids.size() - 1 - back]); ++back) {
+        if (!text.ends_with(kReplacement)) break;
+        text.resize(text.size() - kReplacement.size());
+    }
+    return show(std::move(text));
+}
+
+std::string StreamDecoder::finish() { return show(m_tokenizer.decode(m_ids)); }
+
+std::string StreamDecoder::show(std::string text) {
+    CELLOOM_CHECK(text.starts_with(m_shown)); // what was shown stays true
+    std::string delta = text.substr(m_shown.size());
+    m_shown = std::move(text);
+    return delta;
+}
+
+} // namespace celloom::engine
