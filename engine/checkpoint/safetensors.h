@@ -25,7 +25,8 @@ public:
     virtual const std::map<std::string, std::string>& metadata() const = 0;
 };
 
-/// Writes to a temporary file, syncs, renames. Tensors are written in name order, made contiguous and moved to the CPU as needed.
+/// Writes to a temporary file, syncs, renames. Data lies in order of element size (largest first, so that all is aligned), then name.
+/// Tensors are made contiguous and moved to the CPU as needed.
 Status writeSafetensors(const std::filesystem::path& path, const std::map<std::string, at::Tensor>& tensors,
                         const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 

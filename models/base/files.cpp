@@ -86,6 +86,10 @@ Status syncFolder(const fs::path& folder) {
 }
 
 Status writeFileAtomically(const fs::path& path, std::string_view content) {
+    return writeFileAtomically(path, std::vector<std::string_view>{content});
+}
+
+Status writeFileAtomically(const fs::path& path, const std::vector<std::string_view>& pieces) {
     std::string temporary = path.string() + ".XXXXXX";
     Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
     if (file.fd < 0) return tl::unexpected(systemError("cannot be written", path, errno));
@@ -93,12 +97,13 @@ Status writeFileAtomically(const fs::path& path, std::string_view content) {
         ::unlink(temporary.c_str());
         return tl::unexpected(systemError("cannot be written", path, code));
     };
-    while (!content.empty()) {
-        const ssize_t done = ::write(file.fd, content.data(), content.size());
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return abandon(errno);
-        content.remove_prefix(static_cast<std::size_t>(done));
-    }
+    for (std::string_view content : pieces)
+        while (!content.empty()) {
+            const ssize_t done = ::write(file.fd, content.data(), content.size());
+            if (done < 0 && errno == EINTR) continue;
+            if (done < 0) return abandon(errno);
+            content.remove_prefix(static_cast<std::size_t>(done));
+        }
     const mode_t mask = ::umask(0);
     ::umask(mask);
     if (::fchmod(file.fd, 0666 & ~mask) != 0 || ::fsync(file.fd) != 0) return abandon(errno);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace celloom {
 
@@ -16,6 +17,8 @@ Result<std::string> readFile(const std::filesystem::path& path, std::uint64_t ma
 /// Writes to a temporary name beside `path`, syncs, renames: readers see the old content or the new, never a part.
 /// On failure the temporary file is removed and `path` is untouched.
 Status writeFileAtomically(const std::filesystem::path& path, std::string_view content);
+/// The same for content that lies in several places (a header and many tensors), written one after another.
+Status writeFileAtomically(const std::filesystem::path& path, const std::vector<std::string_view>& pieces);
 
 /// Syncs a folder's entry list to the disk (after a rename inside it).
 Status syncFolder(const std::filesystem::path& folder);
