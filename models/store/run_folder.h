@@ -9,6 +9,7 @@
 //       tokenizer.model               a copy, or the one that was trained
 //       run.db                        metrics, events, samples, progress: written by this run's child alone
 //       log.txt                       the child's messages
+//       child.lock                    locked while the run's processes live; who they are (run_lock.h)
 //       exit.json                     {"code": n} or {"signal": n} and the time: written when the child's end is known
 //       checkpoints/step-000200/      model.safetensors (checkpoint names), config.json, model.cells.json, tokenizer.model,
 //                                     trainer.safetensors, state.json, manifest.json (SHA-256 of each): predict opens such a folder
@@ -49,11 +50,13 @@ struct Workspace {
 
     /// Creates the folders. Fails with the reason when the workspace cannot be written.
     static Result<Workspace> open(const std::filesystem::path& path);
+    /// Makes nothing: for a workspace on a read-only disk. Fails when it is none.
+    static Result<Workspace> openForReading(const std::filesystem::path& path);
     /// Takes the next number and makes the folder (exclusively: two processes never get the same one).
     Result<RunFolder> createRun(const std::string& name) const;
     /// By number ("42"), folder name or path; "last" is the newest.
     [[nodiscard]] Result<RunFolder> findRun(const std::string& text) const;
-    [[nodiscard]] std::vector<RunFolder> allRuns() const;
+    [[nodiscard]] std::vector<RunFolder> allRuns() const; // by number
 };
 
 } // namespace celloom::store
