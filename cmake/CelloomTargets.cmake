@@ -10,6 +10,8 @@ if(CELLOOM_MOLD AND NOT CELLOOM_SANITIZE)
 endif()
 
 add_library(celloom_flags INTERFACE)
+# GCC 12 warns of impossible overlaps in "literal" + std::string (its bug 105651).
+target_compile_options(celloom_flags INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>)
 target_compile_options(celloom_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wno-missing-field-initializers>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(celloom_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>) # false alarms on std::string sums (GCC bug 105651)

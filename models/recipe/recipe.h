@@ -25,12 +25,12 @@ struct Field {
     FieldKind kind;
     FieldValue standard;
     double minimum = -1e300, maximum = 1e300; // of numbers; inclusive
-    std::vector<std::string> choices;
+    std::vector<std::string> choices; // of a Choice: all there are; of a Path or Text: suggestions (model.source: the presets)
     std::string unit, unitZh;
     std::string label, labelZh;
     std::string help, helpZh;
     bool isAdvanced = false;          // folded away in the form
-    std::string shownWhen;            // "schedule.type=cosine|linear": the form hides it otherwise
+    std::string shownWhen;            // "schedule.type=cosine|linear" or "!=": the form hides it otherwise; see isShown
 };
 
 struct Section {
@@ -53,6 +53,7 @@ public:
 
     /// Strict: an unknown field is an error that names the nearest known one; a wrong type or range names field, value and range.
     static Result<Recipe> fromJson(const std::string& text, const std::string& place = {});
+    /// As fromJson, and relative paths inside are then meant relative to the file's folder.
     static Result<Recipe> load(const std::filesystem::path& path);
     [[nodiscard]] std::string toJson(bool onlyChanged = true) const;
 
@@ -65,17 +66,32 @@ public:
     [[nodiscard]] bool isDefault(const std::string& key) const;
     /// The rules, parsed.
     [[nodiscard]] Result<std::vector<Rule>> rules() const;
+    /// model.overrides as hyper-parameter values: whole numbers, reals, true/false, text.
+    [[nodiscard]] Result<std::map<std::string, graph::ParamValue>> modelOverrides() const;
 
     Status set(const std::string& key, FieldValue value);
-    /// From text as the command line and the form give it: "3e-4", "true", "a.txt,b.txt".
+    /// From text as the command line and the form give it: "3e-4", "true", "a.txt,b.txt". Lists are separated by commas outside
+    /// of braces or by line breaks; "\," is a comma inside an item.
     Status setFromText(const std::string& key, const std::string& text);
     [[nodiscard]] std::string toText(const std::string& key) const;
+
+    /// Whether the form shows the field now (its shownWhen).
+    [[nodiscard]] bool isShown(const Field& field) const;
+
+    /// The folder that relative paths are meant in: the recipe file's; empty (the current one) when not loaded from a file.
+    [[nodiscard]] const std::filesystem::path& folder() const { return m_folder; }
+    void setFolder(std::filesystem::path folder) { m_folder = std::move(folder); }
+    /// A path of this recipe as an absolute one. Globs are kept as they are written.
+    [[nodiscard]] std::filesystem::path resolvePath(const std::string& path) const;
+    /// The same recipe with every path absolute: what goes into a run's folder.
+    [[nodiscard]] Recipe withAbsolutePaths() const;
 
     /// Checks across fields (ranges are checked by set): warm-up within the run, accumulation, files named, …
     [[nodiscard]] std::vector<Problem> validate() const;
 
 private:
     std::map<std::string, FieldValue> m_values;
+    std::filesystem::path m_folder;
 };
 
 /// A field's range as a sentence fragment: "1 to 4096", "at least 0".

@@ -17,8 +17,32 @@ struct LoraSettings {
     bool operator==(const LoraSettings&) const = default;
 };
 
-/// One rule; later rules win over earlier ones, setting by setting. Patterns over cell paths: `*` one name, `**` any number of
-/// names, `{3..5}` a range, `{a,b}` alternatives: "layers.{3..5}.*.W_pack".
+/// A pattern over dotted paths: `*` one name or a part of one, `**` any number of names, `{3..5}` a range, `{a,b}` alternatives:
+/// "layers.{3..5}.*.W_pack". Parse once, match often.
+class PathPattern {
+public:
+    static Result<PathPattern> parse(const std::string& text);
+    [[nodiscard]] bool matches(const std::string& path) const;
+
+private:
+    struct Alternative {
+        std::string text;              // a literal, unless it is a range
+        std::int64_t low = 0, high = -1; // a range of whole numbers where low <= high
+    };
+    struct Piece {
+        bool isStar = false;
+        std::vector<Alternative> alternatives; // of a piece that is no star; a plain text is one literal
+    };
+    struct Name {
+        bool isAnyNumber = false; // "**"
+        std::vector<Piece> pieces;
+    };
+    static Result<Name> parseName(const std::string& name, const std::string& whole);
+    static bool matchesName(const Name& name, std::string_view text);
+    std::vector<Name> m_names;
+};
+
+/// One rule; later rules win over earlier ones, setting by setting.
 struct Rule {
     std::string pattern;
     std::optional<bool> frozen;
@@ -40,19 +64,24 @@ struct Treatment {
     std::int64_t stage = 0;
     double lrScale = 1;
     std::optional<double> weightDecay;
+    bool operator==(const Treatment&) const = default;
 };
 
 struct TreatmentTable {
     std::vector<Treatment> cells;
 };
 
-/// The compact text form used on the command line and in the form: "layers.{3..5}.*.q_proj: lora r=8 alpha=16", "layers.{0..3}.**: freeze".
+/// The compact text form used on the command line and in the form: a pattern, a colon, settings. "layers.{3..5}.*.q_proj: lora r=8
+/// alpha=16 dropout=0.05", "layers.{0..3}.**: freeze". Settings: freeze, train, lora, dtype=, recompute, recompute=false, stage=,
+/// lr_scale=, weight_decay=.
 Result<Rule> parseRule(const std::string& text);
 std::string toText(const Rule& rule);
 
+/// False also for a malformed pattern; PathPattern::parse says what is wrong with it.
 bool matches(const std::string& pattern, const std::string& path);
 
-/// Fails when a pattern is malformed, matches nothing (the nearest real names are listed), or asks LoRA of a cell without a weight matrix.
+/// Fails when a pattern is malformed, matches nothing (the real names are listed), or asks LoRA where no matched cell has a weight
+/// matrix. Of the cells that a LoRA rule matches, those with a weight matrix get it. No rules: every cell at its defaults.
 Result<TreatmentTable> resolve(const graph::ExpandedModel& model, const std::vector<Rule>& rules);
 
 } // namespace celloom::recipe

@@ -1,0 +1,210 @@
+// The recipe: its fields, strict reading, text forms, cross-field checks.
+#include "models/base/files.h"
+#include "models/base/text.h"
+#include "models/recipe/recipe.h"
+
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include <set>
+
+using namespace celloom;
+using namespace celloom::recipe;
+
+namespace {
+
+QString errorOf(const Result<Recipe>& result) { return result ? QString() : QString::fromStdString(result.error().text()); }
+QString errorOf(const Status& result) { return result ? QString() : QString::fromStdString(result.error().text()); }
+
+bool hasProblem(const Recipe& recipe, const std::string& key) {
+    for (const Problem& problem : recipe.validate())
+        if (problem.key == key) return true;
+    return false;
+}
+
+} // namespace
+
+class TestRecipe : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void everyFieldIsComplete() {
+        std::set<std::string> sectionKeys, keys;
+        for (const Section& section : sections()) {
+            QVERIFY(sectionKeys.insert(section.key).second);
+            QVERIFY(!section.label.empty() && !section.labelZh.empty());
+        }
+        for (const Field& field : fields()) {
+            const auto name = field.key.c_str();
+            QVERIFY2(keys.insert(field.key).second, name);
+            QVERIFY2(sectionKeys.count(field.section), name);
+            QVERIFY2(!field.label.empty() && !field.labelZh.empty() && !field.help.empty() && !field.helpZh.empty(), name);
+            QVERIFY2(field.unit.empty() == field.unitZh.empty(), name);
+            QVERIFY2(isUtf8(field.helpZh) && isUtf8(field.labelZh), name);
+            QVERIFY2((field.kind == FieldKind::Choice) <= !field.choices.empty(), name);
+            Recipe recipe;
+            QVERIFY2(recipe.set(field.key, field.standard), name); // the default obeys the field's own range
+            QVERIFY2(recipe.isDefault(field.key), name);
+            (void)recipe.isShown(field); // names a known field
+        }
+    }
+
+    void noFieldsKeyIsAnothersSection() {
+        for (const Field& a : fields())
+            for (const Field& b : fields()) QVERIFY2(!b.key.starts_with(a.key + "."), b.key.c_str());
+    }
+
+    void jsonGivesBackWhatWasSet() {
+        Recipe recipe;
+        QVERIFY(recipe.set("optimizer.lr", 3e-3));
+        QVERIFY(recipe.set("train.max_steps", std::int64_t(20)));
+        QVERIFY(recipe.set("data.train", std::vector<std::string>{"三国/*.txt", "b,c.txt"}));
+        QVERIFY(recipe.set("data.shuffle", false));
+        QVERIFY(recipe.set("rules", std::vector<std::string>{"layers.{0..3}.**: freeze"}));
+        for (const bool onlyChanged : {true, false}) {
+            const std::string text = recipe.toJson(onlyChanged);
+            auto read = Recipe::fromJson(text);
+            QVERIFY2(read, qPrintable(errorOf(read)));
+            QCOMPARE(read->toJson(false), recipe.toJson(false));
+            QCOMPARE(read->toJson(onlyChanged), text);
+        }
+        QVERIFY(!QString::fromStdString(recipe.toJson()).contains("beta1"));
+    }
+
+    void refusesWithFieldAndHint_data() {
+        QTest::addColumn<QString>("json");
+        QTest::addColumn<QStringList>("said");
+        QTest::newRow("unknown field") << R"({"optimizer": {"learning_rat": 1}})" << QStringList{"r.json", "optimizer.learning_rat"};
+        QTest::newRow("near miss") << R"({"train": {"batchsize": 4}})" << QStringList{"train.batchsize", "Did you mean train.batch_size?"};
+        QTest::newRow("wrong section") << R"({"optimizer": {"warmup_steps": 4}})" << QStringList{"optimizer.warmup_steps", "schedule.warmup_steps"};
+        QTest::newRow("unknown section") << R"({"optimiser": {"lr": 1}})" << QStringList{"optimiser"};
+        QTest::newRow("section is no object") << R"({"optimizer": 3})" << QStringList{"optimizer", "object"};
+        QTest::newRow("wrong type") << R"({"train": {"batch_size": "8"}})" << QStringList{"train.batch_size", "whole number", "\"8\""};
+        QTest::newRow("fraction for a whole number") << R"({"train": {"batch_size": 8.5}})" << QStringList{"train.batch_size", "8.5"};
+        QTest::newRow("beyond 64 bits") << R"({"seed": 18446744073709551615})" << QStringList{"seed"};
+        QTest::newRow("out of range") << R"({"train": {"batch_size": 0}})" << QStringList{"train.batch_size", "is 0", "1 to 1048576"};
+        QTest::newRow("real out of range") << R"({"optimizer": {"beta1": 1.5}})" << QStringList{"optimizer.beta1", "1.5"};
+        QTest::newRow("choice") << R"({"optimizer": {"type": "adamw"}})" << QStringList{"optimizer.type", "AdamW, AdamWeightDecay", "Did you mean AdamW?"};
+        QTest::newRow("list of numbers") << R"({"data": {"train": [1]}})" << QStringList{"data.train"};
+        QTest::newRow("bad rule") << R"({"rules": ["layers.*"]})" << QStringList{"rules[0]", "colon"};
+        QTest::newRow("key twice") << R"({"seed": 1, "seed": 2})" << QStringList{"seed", "twice"};
+        QTest::newRow("newer schema") << R"({"schema": 2})" << QStringList{"schema 2"};
+        QTest::newRow("no object") << "[]" << QStringList{"r.json", "object"};
+        QTest::newRow("empty") << " \n" << QStringList{"empty"};
+        QTest::newRow("syntax") << "{\n  \"seed\": ,\n}" << QStringList{"line 2, column 11"};
+        QTest::newRow("bad UTF-8") << QString() << QStringList{"r.json"};
+        QTest::newRow("deep") << QString(100000, '[') << QStringList{"deeper than 64"};
+    }
+    void refusesWithFieldAndHint() {
+        QFETCH(QString, json);
+        QFETCH(QStringList, said);
+        const std::string text = json.isNull() ? "{\"name\": \"\xff\"}" : json.toStdString();
+        const QString error = errorOf(Recipe::fromJson(text, "r.json"));
+        QVERIFY(!error.isEmpty());
+        for (const QString& part : said) QVERIFY2(error.contains(part), qPrintable(error + " lacks " + part));
+    }
+
+    void textFormsRoundTrip_data() {
+        QTest::addColumn<QString>("key");
+        QTest::addColumn<QString>("given");
+        QTest::addColumn<QString>("text");
+        QTest::newRow("whole") << "train.batch_size" << "16" << "16";
+        QTest::newRow("real") << "optimizer.lr" << "3e-4" << "0.0003";
+        QTest::newRow("flag") << "data.shuffle" << "off" << "false";
+        QTest::newRow("choice") << "device" << "cuda" << "cuda";
+        QTest::newRow("paths") << "data.train" << "a.txt, b.txt" << "a.txt,b.txt";
+        QTest::newRow("lines") << "data.train" << "a.txt\nb.txt\n" << "a.txt,b.txt";
+        QTest::newRow("comma inside") << "sample.prompts" << "one\\, two,three" << "one\\, two,three";
+        QTest::newRow("braces") << "rules" << "layers.{0,1}.**: freeze,norm: train" << "layers.{0,1}.**: freeze,norm: train";
+    }
+    void textFormsRoundTrip() {
+        QFETCH(QString, key);
+        QFETCH(QString, given);
+        QFETCH(QString, text);
+        Recipe recipe;
+        const auto status = recipe.setFromText(key.toStdString(), given.toStdString());
+        QVERIFY2(status, qPrintable(errorOf(status)));
+        QCOMPARE(QString::fromStdString(recipe.toText(key.toStdString())), text);
+    }
+
+    void listsOfAnyTextSurviveTheTextForm() {
+        const std::vector<std::string> items{"a,b", "{", "}x{", "back\\slash", "line\nbreak", "{a,b}", "却说曹操，", "\\n", "\\,"};
+        Recipe recipe;
+        QVERIFY(recipe.set("sample.prompts", items));
+        Recipe again;
+        QVERIFY(again.setFromText("sample.prompts", recipe.toText("sample.prompts")));
+        QCOMPARE(again.list("sample.prompts"), items);
+    }
+
+    void badTextIsRefused() {
+        Recipe recipe;
+        QVERIFY(errorOf(recipe.setFromText("train.batch_size", "8x")).contains("whole number"));
+        QVERIFY(errorOf(recipe.setFromText("optimizer.lr", "nan")).contains("finite"));
+        QVERIFY(errorOf(recipe.setFromText("optimizer.lr", "inf")).contains("finite"));
+        QVERIFY(errorOf(recipe.setFromText("data.shuffle", "maybe")).contains("true or false"));
+        QVERIFY(errorOf(recipe.setFromText("name", "\xff")).contains("UTF-8"));
+        QVERIFY(errorOf(recipe.setFromText("nmae", "x")).contains("Did you mean name"));
+        QCOMPARE(recipe.toJson(false), Recipe().toJson(false)); // nothing changed
+    }
+
+    void pathsAreRelativeToTheRecipesFolder() {
+        QTemporaryDir folder;
+        const std::filesystem::path root(folder.path().toStdString());
+        std::filesystem::create_directories(root / "recipes");
+        const std::string json = "{\"data\": {\"train\": [\"../corpus/*.txt\", \"/abs/x.txt\"]}, \"tokenizer\": {\"path\": \"t.model\"}}";
+        QVERIFY(writeFileAtomically(root / "recipes" / "r.json", json));
+        auto recipe = Recipe::load(root / "recipes" / "r.json");
+        QVERIFY2(recipe, qPrintable(errorOf(recipe)));
+        const Recipe absolute = recipe->withAbsolutePaths();
+        QCOMPARE(absolute.list("data.train"), (std::vector<std::string>{(root / "corpus/*.txt").string(), "/abs/x.txt"}));
+        QCOMPARE(absolute.text("tokenizer.path"), (root / "recipes/t.model").string());
+        QCOMPARE(absolute.text("model.source"), std::string("baichuan-tiny")); // a preset's name is no path
+        QCOMPARE(absolute.text("model.weights"), std::string());
+        QVERIFY(errorOf(Recipe::load(root / "none.json")).contains("none.json"));
+    }
+
+    void overridesAreReadByKind() {
+        Recipe recipe;
+        QVERIFY(recipe.setFromText("model.overrides", "layers=4,eps=1e-5,tied=true,position=alibi"));
+        auto values = recipe.modelOverrides();
+        QVERIFY(values);
+        QCOMPARE(std::get<std::int64_t>(values->at("layers")), 4);
+        QCOMPARE(std::get<double>(values->at("eps")), 1e-5);
+        QCOMPARE(std::get<bool>(values->at("tied")), true);
+        QCOMPARE(std::get<std::string>(values->at("position")), std::string("alibi"));
+        QVERIFY(recipe.setFromText("model.overrides", "layers"));
+        QVERIFY(!recipe.modelOverrides());
+        QVERIFY(hasProblem(recipe, "model.overrides"));
+    }
+
+    void checksAcrossFields() {
+        Recipe recipe;
+        QVERIFY(hasProblem(recipe, "data.train"));
+        QVERIFY(recipe.setFromText("data.train", "a.txt"));
+        QVERIFY(recipe.validate().empty());
+        QVERIFY(recipe.setFromText("train.max_steps", "10") && recipe.setFromText("schedule.warmup_steps", "10"));
+        QVERIFY(hasProblem(recipe, "schedule.warmup_steps"));
+        QVERIFY(recipe.setFromText("schedule.warmup_steps", "9"));
+        QVERIFY(recipe.validate().empty());
+        QVERIFY(recipe.setFromText("schedule.warmup_ratio", "0.1"));
+        QVERIFY(hasProblem(recipe, "schedule.warmup_ratio"));
+        QVERIFY(recipe.setFromText("schedule.warmup_ratio", "0") && recipe.setFromText("schedule.min_lr", "1"));
+        QVERIFY(hasProblem(recipe, "schedule.min_lr"));
+        QVERIFY(recipe.setFromText("schedule.type", "constant"));
+        QVERIFY(recipe.validate().empty());
+        QVERIFY(recipe.setFromText("sample.every_steps", "5"));
+        QVERIFY(hasProblem(recipe, "sample.prompts"));
+    }
+
+    void fieldsHideUntilTheyMatter() {
+        Recipe recipe;
+        const auto isShown = [&](const char* key) { return recipe.isShown(*findField(key)); };
+        QVERIFY(!isShown("precision.half_type") && !isShown("sample.prompts") && isShown("tokenizer.vocab_size") && isShown("schedule.min_lr"));
+        QVERIFY(recipe.setFromText("precision.amp_level", "O2") && recipe.setFromText("sample.every_steps", "50"));
+        QVERIFY(recipe.setFromText("tokenizer.path", "t.model") && recipe.setFromText("schedule.type", "constant"));
+        QVERIFY(isShown("precision.half_type") && isShown("sample.prompts") && !isShown("tokenizer.vocab_size") && !isShown("schedule.min_lr"));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestRecipe)
+#include "tst_recipe.moc"
