@@ -52,7 +52,17 @@ std::size_t sequenceLength(std::string_view bytes, std::size_t at) {
     return 0;
 }
 
+constexpr std::size_t kNone = std::string_view::npos;
+
 bool startsWith(std::string_view bytes, std::string_view mark) { return bytes.substr(0, mark.size()) == mark; }
+std::string atByte(std::size_t offset) { return " at byte " + std::to_string(offset); }
+
+Result<DecodedText> decodeUtf16(std::string_view bytes, std::size_t mark, const char* name, const std::string& place) {
+    Converted converted = convert(bytes.substr(mark), name);
+    if (converted.badOffset != kNone)
+        return fail(std::string("is not valid ") + name + atByte(converted.badOffset + mark) + ".", "Save the file as UTF-8.", place);
+    return DecodedText{std::move(converted.text), name};
+}
 
 } // namespace
 
@@ -65,32 +75,30 @@ std::size_t firstInvalidUtf8(std::string_view bytes) {
     return std::string_view::npos;
 }
 
-Result<DecodedText> decodeText(std::string_view bytes, const std::string& place) {
-    constexpr std::size_t kNone = std::string_view::npos;
-    const auto atByte = [](std::size_t offset) { return " at byte " + std::to_string(offset); };
+Result<DecodedText> decodeText(std::string_view bytes, const std::string& place, const std::string& encoding) {
+    const bool isAuto = encoding == "auto";
+    if (isAuto || encoding == "utf-16") {
+        if (startsWith(bytes, "\xFF\xFE")) return decodeUtf16(bytes, 2, "UTF-16LE", place);
+        if (startsWith(bytes, "\xFE\xFF")) return decodeUtf16(bytes, 2, "UTF-16BE", place);
+        if (!isAuto) return decodeUtf16(bytes, 0, "UTF-16LE", place);
+    }
+    if (const std::size_t zero = bytes.find('\0'); zero != kNone)
+        return fail("is no text: it holds a zero byte" + atByte(zero) + ".", "If it is UTF-16 without a byte-order mark, choose that encoding.", place);
 
-    for (const auto& [mark, name] : {std::pair{std::string_view("\xFF\xFE", 2), "UTF-16LE"}, {std::string_view("\xFE\xFF", 2), "UTF-16BE"}}) {
-        if (!startsWith(bytes, mark)) continue;
-        Converted converted = convert(bytes.substr(2), name);
-        if (converted.badOffset != kNone)
-            return fail(std::string("begins as ") + name + " but is not valid in it" + atByte(converted.badOffset + 2) + ".",
-                        "Save the file as UTF-8.", place);
-        return DecodedText{std::move(converted.text), name};
+    std::size_t wrongUtf8 = kNone;
+    if (isAuto || encoding == "utf-8") {
+        const std::size_t mark = startsWith(bytes, "\xEF\xBB\xBF") ? 3 : 0;
+        wrongUtf8 = firstInvalidUtf8(bytes.substr(mark));
+        if (wrongUtf8 == kNone) return DecodedText{std::string(bytes.substr(mark)), mark ? "UTF-8 with BOM" : "UTF-8"};
+        if (mark || !isAuto) return fail("is not valid UTF-8" + atByte(wrongUtf8 + mark) + ".", "Save the file as UTF-8.", place);
     }
 
-    const bool hasMark = startsWith(bytes, "\xEF\xBB\xBF");
-    if (const std::size_t zero = bytes.find('\0'); zero != kNone)
-        return fail("is no text: it holds a zero byte" + atByte(zero) + ".", "If it is UTF-16 without a byte-order mark, save it as UTF-8.", place);
-    const std::string_view body = hasMark ? bytes.substr(3) : bytes;
-    const std::size_t bad = firstInvalidUtf8(body);
-    if (bad == kNone) return DecodedText{std::string(body), hasMark ? "UTF-8 with BOM" : "UTF-8"};
-    if (hasMark) return fail("begins as UTF-8 but is not valid in it" + atByte(bad + 3) + ".", "Save the file as UTF-8.", place);
-
+    CELLOOM_CHECK(isAuto || encoding == "gb18030");
     Converted converted = convert(bytes, "GB18030");
-    if (converted.badOffset != kNone)
-        return fail("is valid neither as UTF-8 (wrong" + atByte(bad) + ") nor as GB 18030 (wrong" + atByte(converted.badOffset) + ").",
-                    "Save the file as UTF-8.", place);
-    return DecodedText{std::move(converted.text), "GB 18030"};
+    if (converted.badOffset == kNone) return DecodedText{std::move(converted.text), "GB 18030"};
+    if (!isAuto) return fail("is not valid GB 18030" + atByte(converted.badOffset) + ".", "Choose another encoding, or save the file as UTF-8.", place);
+    return fail("is valid neither as UTF-8 (wrong" + atByte(wrongUtf8) + ") nor as GB 18030 (wrong" + atByte(converted.badOffset) + ").",
+                "Save the file as UTF-8.", place);
 }
 
 } // namespace celloom::engine

@@ -1,0 +1,47 @@
+// Rows of tokens by index: a two-method interface and decorators over it. Any position can be read directly, so that a resume needs only a
+// number. Letters in shapes: B rows of a batch, T tokens of a row.
+#pragma once
+
+#include "engine/exec/network.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace celloom::engine {
+
+/// One training sequence; all int64 [T]. Labels are not shifted; -100 is ignored.
+struct Row {
+    at::Tensor inputIds, labels;
+    at::Tensor segments, positions; // undefined where the row is one document
+};
+
+class Dataset {
+public:
+    virtual ~Dataset() = default;
+    virtual std::int64_t size() const = 0;
+    virtual Row get(std::int64_t index) const = 0;
+};
+
+/// The rows in another order, which depends on seed, epoch and number of rows alone.
+class ShuffledDataset : public Dataset {
+public:
+    ShuffledDataset(const Dataset& source, std::uint64_t seed, std::int64_t epoch);
+    std::int64_t size() const override { return m_source.size(); }
+    Row get(std::int64_t index) const override { return m_source.get(m_order[static_cast<std::size_t>(index)]); }
+
+private:
+    const Dataset& m_source;
+    std::vector<std::int64_t> m_order;
+};
+
+/// Rows [first, first + count) as a batch [B,T]. Segments and positions appear where a row has them.
+Batch collate(const Dataset& dataset, std::int64_t first, std::int64_t count);
+
+/// Labels that count in the loss: those of positions 1..T-1 that are not -100.
+std::int64_t validLabels(const Batch& batch);
+
+/// Numbers 0..count-1 in an order that depends on the seed alone (the same with every compiler and library).
+std::vector<std::int64_t> shuffledOrder(std::int64_t count, std::uint64_t seed);
+
+} // namespace celloom::engine

@@ -1,0 +1,133 @@
+#include "engine/data/prepare.h"
+
+#include "engine/data/packed.h"
+#include "engine/data/token_file.h"
+#include "models/base/files.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace celloom::engine {
+namespace fs = std::filesystem;
+namespace {
+
+bool isTokenFile(const fs::path& path) { return path.extension() == ".safetensors"; }
+
+Result<bool> areTokenFiles(const recipe::Recipe& recipe, const std::vector<fs::path>& files) {
+    if (recipe.text("data.format") != "auto") return recipe.text("data.format") == "tokens";
+    const auto tokens = std::count_if(files.begin(), files.end(), isTokenFile);
+    if (tokens != 0 && tokens != static_cast<std::ptrdiff_t>(files.size()))
+        return fail("mixes text files and token files.", "Give files of one kind, or set data.format.", "data.train");
+    return tokens != 0;
+}
+
+DocumentUnit documentUnit(const recipe::Recipe& recipe) {
+    const std::string& unit = recipe.text("data.documents");
+    return unit == "file" ? DocumentUnit::File : unit == "paragraph" ? DocumentUnit::Paragraph : DocumentUnit::BlankLine;
+}
+
+/// Moves documents from train to validation, drawn under the seed; both keep the documents' order.
+Status holdOut(TextSplit& split, double fraction, std::uint64_t seed) {
+    if (fraction <= 0) return {};
+    const auto count = static_cast<std::int64_t>(split.train.size());
+    if (count < 2)
+        return fail("the training files are one document; nothing can be held out of it for validation.",
+                    "Name validation files, split documents by paragraph, or set data.validation_fraction to 0.", "data.validation_fraction");
+    const std::int64_t held = std::clamp<std::int64_t>(std::llround(fraction * static_cast<double>(count)), 1, count - 1);
+    std::vector<bool> isHeld(split.train.size());
+    const auto order = shuffledOrder(count, seed);
+    for (std::int64_t i = 0; i < held; ++i) isHeld[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
+    std::vector<std::string> train;
+    for (std::size_t d = 0; d < split.train.size(); ++d) (isHeld[d] ? split.validation : train).push_back(std::move(split.train[d]));
+    split.train = std::move(train);
+    return {};
+}
+
+} // namespace
+
+Result<DataFiles> findDataFiles(const recipe::Recipe& recipe) {
+    DataFiles files;
+    CELLOOM_TRY(train, expandFiles(recipe.list("data.train"), "data.train"));
+    CELLOOM_TRY(validation, expandFiles(recipe.list("data.validation"), "data.validation"));
+    if (train.empty()) return fail("names no file.", "Choose the text or token files to learn from.", "data.train");
+    for (const fs::path& path : validation)
+        if (std::any_of(train.begin(), train.end(), [&](const fs::path& other) { std::error_code e; return fs::equivalent(path, other, e); }))
+            return fail("is among the training files too.", "Validation files must not be learned from.", "data.validation: " + path.string());
+    std::vector<fs::path> all = train;
+    all.insert(all.end(), validation.begin(), validation.end());
+    CELLOOM_TRY(areTokens, areTokenFiles(recipe, all));
+    return DataFiles{std::move(train), std::move(validation), areTokens};
+}
+
+Result<TextSplit> readTextSplit(const recipe::Recipe& recipe, const DataFiles& files) {
+    const std::string& encoding = recipe.text("data.encoding");
+    CELLOOM_TRY(train, readText(files.train, documentUnit(recipe), encoding));
+    TextSplit split{std::move(train.files), std::move(train.documents), {}};
+    if (files.validation.empty()) {
+        CELLOOM_TRY_STATUS(holdOut(split, recipe.real("data.validation_fraction"), static_cast<std::uint64_t>(recipe.integer("seed"))));
+        return split;
+    }
+    CELLOOM_TRY(validation, readText(files.validation, documentUnit(recipe), encoding));
+    split.files.insert(split.files.end(), validation.files.begin(), validation.files.end());
+    split.validation = std::move(validation.documents);
+    return split;
+}
+
+Result<std::unique_ptr<Tokenizer>> obtainTokenizer(const recipe::Recipe& recipe, const std::vector<std::string>& trainingDocuments,
+                                                   const fs::path& target) {
+    if (fs::exists(target)) return Tokenizer::load(target);
+    if (const std::string& given = recipe.text("tokenizer.path"); !given.empty()) {
+        CELLOOM_TRY(bytes, readFile(given, 256ull << 20));
+        CELLOOM_TRY_STATUS(Tokenizer::load(given).map([](const auto&) {}));
+        CELLOOM_TRY_STATUS(writeFileAtomically(target, bytes));
+        return Tokenizer::load(target);
+    }
+    TokenizerTraining training;
+    training.texts = trainingDocuments;
+    training.vocabSize = static_cast<int>(recipe.integer("tokenizer.vocab_size"));
+    training.modelType = recipe.text("tokenizer.type");
+    training.characterCoverage = recipe.real("tokenizer.character_coverage");
+    CELLOOM_TRY_STATUS(Tokenizer::train(training, target));
+    return Tokenizer::load(target);
+}
+
+Result<PreparedData> prepareText(const recipe::Recipe& recipe, TextSplit split, const Tokenizer& tokenizer, const std::string& tokenizerHash,
+                                 const fs::path& cacheFolder, const std::function<bool()>& goOn) {
+    const std::int64_t length = recipe.integer("train.sequence_length");
+    const DocumentAttention attention = recipe.text("data.attention") == "document" ? DocumentAttention::Document : DocumentAttention::Full;
+    const std::int64_t pad = tokenizer.pad() >= 0 ? tokenizer.pad() : std::max<std::int64_t>(tokenizer.eos(), 0);
+    const auto pack = [&](const std::vector<std::string>& documents) -> Result<std::unique_ptr<Dataset>> {
+        CELLOOM_TRY(stream, tokeniseCached(documents, tokenizer, tokenizerHash, cacheFolder, goOn));
+        return std::make_unique<PackedDataset>(std::move(stream), length, attention, pad);
+    };
+    PreparedData data;
+    data.files = std::move(split.files);
+    data.sequenceLength = length;
+    CELLOOM_TRY(train, pack(split.train));
+    data.train = std::move(train);
+    if (split.validation.empty()) return data;
+    CELLOOM_TRY(validation, pack(split.validation));
+    if (validation->size() == 0) return fail("hold no text to measure the loss on.", "Add validation text.", "data.validation");
+    data.validation = std::move(validation);
+    return data;
+}
+
+Result<PreparedData> prepareTokens(const DataFiles& files, std::int64_t vocabSize) {
+    PreparedData data;
+    const auto remember = [&](const fs::path& path) -> Status {
+        CELLOOM_TRY(hash, sha256OfFile(path));
+        data.files.push_back({path, hash, static_cast<std::int64_t>(fs::file_size(path)), "tokens"});
+        return {};
+    };
+    for (const fs::path& path : files.train) CELLOOM_TRY_STATUS(remember(path));
+    for (const fs::path& path : files.validation) CELLOOM_TRY_STATUS(remember(path));
+    CELLOOM_TRY(train, TokenFileDataset::open(files.train, vocabSize));
+    data.sequenceLength = train->sequenceLength();
+    data.train = std::move(train);
+    if (files.validation.empty()) return data;
+    CELLOOM_TRY(validation, TokenFileDataset::open(files.validation, vocabSize));
+    data.validation = std::move(validation);
+    return data;
+}
+
+} // namespace celloom::engine
