@@ -49,6 +49,7 @@ struct BigramModel::Counts {
     double probability(const Pair& pair) const {
         const Parts p = parts(pair);
         const Parts& w = weights[static_cast<std::size_t>(bucket(pair.previous))];
+        if (previous[static_cast<std::size_t>(pair.previous)] == 0) return (w[1] * p[1] + w[2] * p[2]) / (w[1] + w[2]); // no bigram to weigh
         return w[0] * p[0] + w[1] * p[1] + w[2] * p[2];
     }
 };

@@ -35,6 +35,18 @@ private:
     std::vector<std::int64_t> m_order;
 };
 
+/// Chosen rows of a dataset that it shares.
+class SubsetDataset : public Dataset {
+public:
+    SubsetDataset(std::shared_ptr<const Dataset> source, std::vector<std::int64_t> rows) : m_source(std::move(source)), m_rows(std::move(rows)) {}
+    std::int64_t size() const override { return static_cast<std::int64_t>(m_rows.size()); }
+    Row get(std::int64_t index) const override { return m_source->get(m_rows[static_cast<std::size_t>(index)]); }
+
+private:
+    std::shared_ptr<const Dataset> m_source;
+    std::vector<std::int64_t> m_rows;
+};
+
 /// Rows [first, first + count) as a batch [B,T]. Segments and positions appear where a row has them.
 Batch collate(const Dataset& dataset, std::int64_t first, std::int64_t count);
 

@@ -3,6 +3,7 @@
 
 #include "engine/data/dataset.h"
 
+#include <filesystem>
 #include <functional>
 
 namespace celloom::engine {

@@ -26,20 +26,35 @@ DocumentUnit documentUnit(const recipe::Recipe& recipe) {
     return unit == "file" ? DocumentUnit::File : unit == "paragraph" ? DocumentUnit::Paragraph : DocumentUnit::BlankLine;
 }
 
-/// Moves documents from train to validation, drawn under the seed; both keep the documents' order.
-Status holdOut(TextSplit& split, double fraction, std::uint64_t seed) {
-    if (fraction <= 0) return {};
-    const auto count = static_cast<std::int64_t>(split.train.size());
+/// Which of `count` documents or rows are held out by data.validation_fraction, drawn under the seed: at least one, never all.
+Result<std::vector<bool>> drawHeldOut(const recipe::Recipe& recipe, std::size_t count) {
+    const double fraction = recipe.real("data.validation_fraction");
+    std::vector<bool> isHeld(count);
+    if (fraction <= 0) return isHeld;
     if (count < 2)
         return fail("the training files are one document; nothing can be held out of it for validation.",
                     "Name validation files, split documents by paragraph, or set data.validation_fraction to 0.", "data.validation_fraction");
-    const std::int64_t held = std::clamp<std::int64_t>(std::llround(fraction * static_cast<double>(count)), 1, count - 1);
-    std::vector<bool> isHeld(split.train.size());
-    const auto order = shuffledOrder(count, seed);
+    const std::int64_t all = static_cast<std::int64_t>(count);
+    const std::int64_t held = std::clamp<std::int64_t>(std::llround(fraction * static_cast<double>(count)), 1, all - 1);
+    const auto order = shuffledOrder(all, static_cast<std::uint64_t>(recipe.integer("seed")));
     for (std::int64_t i = 0; i < held; ++i) isHeld[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
+    return isHeld;
+}
+
+Status holdOutDocuments(const recipe::Recipe& recipe, TextSplit& split) {
+    CELLOOM_TRY(isHeld, drawHeldOut(recipe, split.train.size()));
     std::vector<std::string> train;
     for (std::size_t d = 0; d < split.train.size(); ++d) (isHeld[d] ? split.validation : train).push_back(std::move(split.train[d]));
     split.train = std::move(train);
+    return {};
+}
+
+Status holdOutRows(const recipe::Recipe& recipe, std::shared_ptr<const Dataset> all, PreparedData& data) {
+    CELLOOM_TRY(isHeld, drawHeldOut(recipe, static_cast<std::size_t>(all->size())));
+    std::vector<std::int64_t> train, validation;
+    for (std::size_t r = 0; r < isHeld.size(); ++r) (isHeld[r] ? validation : train).push_back(static_cast<std::int64_t>(r));
+    data.train = std::make_unique<SubsetDataset>(all, std::move(train));
+    if (!validation.empty()) data.validation = std::make_unique<SubsetDataset>(all, std::move(validation));
     return {};
 }
 
@@ -64,7 +79,7 @@ Result<TextSplit> readTextSplit(const recipe::Recipe& recipe, const DataFiles& f
     CELLOOM_TRY(train, readText(files.train, documentUnit(recipe), encoding));
     TextSplit split{std::move(train.files), std::move(train.documents), {}};
     if (files.validation.empty()) {
-        CELLOOM_TRY_STATUS(holdOut(split, recipe.real("data.validation_fraction"), static_cast<std::uint64_t>(recipe.integer("seed"))));
+        CELLOOM_TRY_STATUS(holdOutDocuments(recipe, split));
         return split;
     }
     CELLOOM_TRY(validation, readText(files.validation, documentUnit(recipe), encoding));
@@ -112,7 +127,7 @@ Result<PreparedData> prepareText(const recipe::Recipe& recipe, TextSplit split, 
     return data;
 }
 
-Result<PreparedData> prepareTokens(const DataFiles& files, std::int64_t vocabSize) {
+Result<PreparedData> prepareTokens(const recipe::Recipe& recipe, const DataFiles& files, std::int64_t vocabSize) {
     PreparedData data;
     const auto remember = [&](const fs::path& path) -> Status {
         CELLOOM_TRY(hash, sha256OfFile(path));
@@ -123,8 +138,11 @@ Result<PreparedData> prepareTokens(const DataFiles& files, std::int64_t vocabSiz
     for (const fs::path& path : files.validation) CELLOOM_TRY_STATUS(remember(path));
     CELLOOM_TRY(train, TokenFileDataset::open(files.train, vocabSize));
     data.sequenceLength = train->sequenceLength();
+    if (files.validation.empty()) {
+        CELLOOM_TRY_STATUS(holdOutRows(recipe, std::move(train), data));
+        return data;
+    }
     data.train = std::move(train);
-    if (files.validation.empty()) return data;
     CELLOOM_TRY(validation, TokenFileDataset::open(files.validation, vocabSize));
     data.validation = std::move(validation);
     return data;

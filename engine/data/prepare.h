@@ -36,6 +36,6 @@ struct PreparedData {
 };
 Result<PreparedData> prepareText(const recipe::Recipe& recipe, TextSplit split, const Tokenizer& tokenizer, const std::string& tokenizerHash,
                                  const std::filesystem::path& cacheFolder, const std::function<bool()>& goOn);
-Result<PreparedData> prepareTokens(const DataFiles& files, std::int64_t vocabSize);
+Result<PreparedData> prepareTokens(const recipe::Recipe& recipe, const DataFiles& files, std::int64_t vocabSize);
 
 } // namespace celloom::engine

@@ -18,8 +18,8 @@ Result<at::Tensor> readRows(const SafetensorsFile& file, const std::string& name
 }
 
 Status checkRange(const at::Tensor& rows, std::int64_t vocabSize, bool isLabels, const std::string& name, const std::string& place) {
-    at::Tensor bad = at::logical_or(rows < 0, rows >= vocabSize);
-    if (isLabels) bad = bad.logical_and(rows != -100);
+    at::Tensor bad = at::logical_or(rows.lt(0), rows.ge(vocabSize));
+    if (isLabels) bad = bad.logical_and(rows.ne(-100));
     if (!bad.any().item<bool>()) return {};
     const at::Tensor at = bad.nonzero()[0];
     const std::int64_t row = at[0].item<std::int64_t>(), column = at[1].item<std::int64_t>();
