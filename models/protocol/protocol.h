@@ -3,6 +3,7 @@
 #pragma once
 
 #include "models/base/result.h"
+#include "models/base/exit_codes.h"
 #include "models/store/run_folder.h"
 
 #include <nlohmann/json.hpp>
@@ -52,18 +53,5 @@ std::string toLine(const Message& message); // with the newline; invalid UTF-8 i
 /// Where the broker of this workspace listens: $XDG_RUNTIME_DIR/celloom/<hash>/broker.sock (or /tmp/celloom-<uid>/… with mode 0700).
 std::filesystem::path brokerSocket(const store::Workspace& workspace);
 std::filesystem::path childSocket(const store::Workspace& workspace, int runNumber);
-
-/// Exit codes of celloom-engine, the same for command line and children.
-enum ExitCode : int {
-    Ok = 0,
-    Failure = 1,      // something went wrong while working
-    Usage = 2,        // wrong arguments
-    BadInput = 3,     // recipe, graph, file or data refused
-    Interrupted = 4,  // stopped by the user or a signal; saved first
-    NoDevice = 5,     // the device asked for is not there
-    OutOfMemory = 6,
-    DiskFull = 7,
-    Diverged = 8,     // NaN or Inf; stopped before the update
-};
 
 } // namespace celloom::protocol

@@ -34,11 +34,23 @@ public:
     virtual Result<RunRecord> run(int number) const = 0;
     virtual Status setNote(int number, const std::string& note) = 0;
     virtual Status setTags(int number, const std::string& tags) = 0;
+    virtual Status remove(int number) = 0;
     /// Reads every run folder again; notes and tags stay.
     virtual Status rebuild() = 0;
 };
 
-/// What the run's folder says about it (recipe, run.db, exit.json).
+/// run.json: what the folder must know about a run beyond its recipe, so that the index can be rebuilt. The broker writes it.
+struct RunAbout {
+    std::string name;
+    double created = 0;    // seconds since 1970
+    std::string parent;    // folder of the run this one came from
+    bool isQueued = false; // waits for a device: a broker that starts later takes it up
+};
+Result<RunAbout> readAbout(const RunFolder& folder);
+Status writeAbout(const RunFolder& folder, const RunAbout& about);
+
+/// What the run's folder says about it (run.json, recipe, run.db, child.lock, exit.json). Parts that are not there yet leave their
+/// fields unknown. A child that is gone without exit.json makes the state Interrupted.
 Result<RunRecord> readRecord(const RunFolder& folder);
 
 } // namespace celloom::store

@@ -80,6 +80,7 @@ bool isOver(RunState state) {
 
 int RunFolder::number() const { return numberOf(path.filename().string()); }
 std::string RunFolder::name() const { return path.filename().string(); }
+fs::path RunFolder::about() const { return path / "run.json"; }
 fs::path RunFolder::recipe() const { return path / "recipe.json"; }
 fs::path RunFolder::graph() const { return path / "model.cells.json"; }
 fs::path RunFolder::tokenizer() const { return path / "tokenizer.model"; }

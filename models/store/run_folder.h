@@ -5,6 +5,7 @@
 //     cache/                          tokenised data, keyed by content and settings
 //     runs/0042-baichuan-tiny/
 //       recipe.json                   the complete recipe as it was submitted
+//       run.json                      name, time of creation, parent, whether it waits in the queue (index.h): the broker's
 //       model.cells.json              the graph as it was run
 //       tokenizer.model               a copy, or the one that was trained
 //       run.db                        metrics, events, samples, progress: written by this run's child alone
@@ -33,6 +34,7 @@ struct RunFolder {
     std::filesystem::path path;
     [[nodiscard]] int number() const;           // 42
     [[nodiscard]] std::string name() const;     // "0042-baichuan-tiny"
+    [[nodiscard]] std::filesystem::path about() const;
     [[nodiscard]] std::filesystem::path recipe() const;
     [[nodiscard]] std::filesystem::path graph() const;
     [[nodiscard]] std::filesystem::path tokenizer() const;

@@ -70,6 +70,8 @@ public:
     /// Waits until all that was said is committed. A checkpoint calls it first, so that rows up to its step are on the disk.
     virtual Status flush() = 0;
     virtual Error lastError() const = 0; // empty message: none
+    /// The highest id of a metric that is committed: what ChildLink::progress() tells the readers.
+    virtual std::int64_t lastMetricId() const = 0;
 };
 
 class RunReader {
