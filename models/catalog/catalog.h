@@ -13,7 +13,8 @@
 
 namespace celloom::catalog {
 
-enum class ParamKind { Integer, Real, Flag, Choice, Text };
+/// IntegerList: whole numbers as text, each an expression: "heads * head_dim, kv_heads * head_dim".
+enum class ParamKind { Integer, Real, Flag, Choice, Text, IntegerList };
 
 struct ParamDef {
     std::string name;
@@ -37,20 +38,34 @@ struct RuleInput {
     std::vector<graph::Shape> inputs;
 };
 
+/// FLOPs of one forward pass, and what it keeps for the backward one: whole inputs and outputs by port index, and values of its own.
+struct CellCost {
+    double forwardFlops = 0;
+    std::vector<int> keptInputs, keptOutputs;
+    std::int64_t keptValues = 0;
+};
+using Sizes = std::vector<std::vector<std::int64_t>>; // shapes with all symbols replaced by numbers; empty where unwired
+
 struct CellType {
     std::string name;
     std::string category;         // "Dense and embedding", "Attention", "Normalisation", "Activation", "Structure", "Output"
     std::string summary, summaryZh;
     std::vector<PortDef> inputs;
-    std::vector<PortDef> outputs; // Split gives as many as its `sizes`: see outputCount
+    std::vector<PortDef> outputs;
     std::vector<ParamDef> params;
-    /// Output shapes, or one sentence naming both shapes and the parameter to change (Error::place = the parameter).
+    /// Checks across parameters (head counts that divide): Error::place is the parameter. Null: none.
+    std::function<Status(const graph::CellInstance&)> check;
+    /// Output shapes, or one sentence naming both shapes; Error::place = the parameter to change (empty: the wiring).
     std::function<Result<std::vector<graph::Shape>>(const RuleInput&)> shapeRule;
-    std::function<std::vector<graph::WeightSpec>(const graph::CellInstance&)> weights;
-    /// Inputs and outputs with all symbols replaced by numbers.
-    std::function<graph::Cost(const graph::CellInstance&, const std::vector<std::vector<std::int64_t>>& inputs,
-                              const std::vector<std::vector<std::int64_t>>& outputs)> cost;
+    std::function<std::vector<graph::WeightSpec>(const graph::CellInstance&)> weights; // null: none
+    std::function<CellCost(const graph::CellInstance&, const Sizes& inputs, const Sizes& outputs)> cost;
+    /// Ports that depend on parameters: Split has an output for each of its sizes, Concat as many inputs as it says. Null: as above.
+    std::function<std::vector<PortDef>(const graph::CellInstance&)> inputsOf, outputsOf;
 };
+
+/// The ports of an instance, in the order of CellInstance::inputs and outputs.
+std::vector<PortDef> inputPorts(const CellType& type, const graph::CellInstance& cell);
+std::vector<PortDef> outputPorts(const CellType& type, const graph::CellInstance& cell);
 
 const std::vector<CellType>& all(); // sorted by category, then name
 const CellType* find(const std::string& name);

@@ -1,5 +1,9 @@
 // Model families: graph builders with presets, config.json in both directions, checkpoint weight names in both directions.
 // What is easy to get wrong in each is written beside its builder.
+//
+// Hyper-parameters that every language model of a family has in its main graph, under these names, so that a recipe can override them
+// and the engine can ask for them: vocab, hidden, layers, heads, kv_heads, intermediate, max_positions, norm_eps, pad_id, bos_id, eos_id.
+// Input "input_ids" [B, T] int64, output "logits" [B, T, vocab].
 #pragma once
 
 #include "models/base/result.h"
@@ -34,7 +38,7 @@ Result<std::string> parameterPath(const std::string& family, const std::string& 
 /// Names that checkpoints of this family carry and that hold nothing to load (rotary_emb.inv_freq).
 bool isIgnorable(const std::string& family, const std::string& checkpointName);
 
-/// MODEL as the user gives it: a preset name, a folder with config.json, or a .cells.json document.
+/// MODEL as the user gives it: a preset name, a folder with model.cells.json or config.json, or one of these files.
 Result<graph::Document> openModel(const std::string& model);
 
 } // namespace celloom::families

@@ -23,6 +23,7 @@ struct Dim {
     bool operator==(const Dim&) const = default;
 };
 using Shape = std::vector<Dim>;
+inline constexpr std::int64_t kMaxDim = 1'000'000'000'000;
 std::string toString(const Shape& shape); // "[B, T, 512]"
 
 /// A learnable tensor of a cell instance.
@@ -53,6 +54,7 @@ struct CellInstance {
     [[nodiscard]] double real(const std::string& name) const;
     [[nodiscard]] bool flag(const std::string& name) const;
     [[nodiscard]] const std::string& text(const std::string& name) const;
+    [[nodiscard]] std::vector<std::int64_t> integers(const std::string& name) const; // of an IntegerList: "256,128,128"
 };
 
 struct NamedValue {
@@ -71,7 +73,8 @@ struct ExpandedModel {
     [[nodiscard]] std::int64_t hyperInteger(const std::string& name, std::int64_t otherwise) const;
 };
 
-/// One thing wrong (or doubtful) in a document. `path` is a cell path inside the main graph, or "Composite/cell" for a composite never used.
+/// One thing wrong (or doubtful) in a document. `path` is a cell path inside the main graph, "Composite/cell" inside a composite that
+/// the main graph does not use, and empty for the main graph itself.
 struct Problem {
     enum class Severity { Error, Warning } severity = Severity::Error;
     std::string path;
@@ -87,7 +90,11 @@ struct Expansion {
     [[nodiscard]] Error firstError() const;
 };
 
-/// Validates and expands. `overrides` replace hyper-parameters of the main graph. Bounded: at most 200 000 instances, depth 32.
+/// The document with hyper-parameters of its main graph replaced. Unknown names are refused with the nearest known ones.
+Status applyOverrides(Document& document, const std::map<std::string, ParamValue>& overrides);
+
+/// Validates and expands. `overrides` replace hyper-parameters of the main graph. Bounded: at most 200 000 instances, depth 32,
+/// 100 problems; of a repeated cell only the first instance that has errors is reported.
 Expansion expand(const Document& document, const std::map<std::string, ParamValue>& overrides = {});
 
 } // namespace celloom::graph

@@ -1,0 +1,38 @@
+// LMHead: hidden states to a score for each word.
+#include "models/catalog/building.h"
+
+namespace celloom::catalog {
+
+void addOutput(std::vector<CellType>& out) {
+    CellType type;
+    type.name = "LMHead";
+    type.category = "Output";
+    type.summary = "A score for each word of the vocabulary: x · weightᵀ.";
+    type.summaryZh = "给词表中每个词打分：x · weightᵀ。";
+    type.inputs = {{"x"}};
+    type.outputs = {{"logits"}};
+    type.params = {integerParam("hidden_size", 1, "Size of the last dimension of x.", "x 最后一维的大小。"),
+                   integerParam("vocab_size", 1, "Words of the vocabulary.", "词表大小。"),
+                   choiceParam("kind", {"plain", "normalised"},
+                               "normalised: each row of the weight is scaled to length one first (Baichuan 2's NormHead, eps 1e-12); the stored weight stays as it is.",
+                               "normalised：先把权重的每行缩放到长度一（Baichuan 2 的 NormHead，eps 1e-12）；保存的权重不变。")};
+    type.shapeRule = [](const RuleInput& in) -> Shapes {
+        CELLOOM_TRY_STATUS(expectLast("x", in.inputs[0], in.cell.integer("hidden_size"), "hidden_size"));
+        Shape logits = in.inputs[0];
+        logits.back() = fixed(in.cell.integer("vocab_size"));
+        return std::vector<Shape>{logits};
+    };
+    type.weights = [](const CellInstance& cell) {
+        return std::vector<WeightSpec>{{"weight", {cell.integer("vocab_size"), cell.integer("hidden_size")}, WeightSpec::Init::Normal}};
+    };
+    type.cost = [](const CellInstance& cell, const Sizes&, const Sizes& outputs) {
+        const std::int64_t hidden = cell.integer("hidden_size"), vocab = cell.integer("vocab_size");
+        const bool isNormalised = cell.text("kind") == "normalised";
+        const double flops = 2.0 * static_cast<double>(hidden) * static_cast<double>(sizeOf(outputs[0]));
+        // normalised: squares, sum and division over the weight, and the scaled copy is kept
+        return CellCost{flops + (isNormalised ? 3.0 * static_cast<double>(sizeOf({hidden, vocab})) : 0), {0}, {}, isNormalised ? sizeOf({hidden, vocab}) : 0};
+    };
+    out.push_back(std::move(type));
+}
+
+} // namespace celloom::catalog
