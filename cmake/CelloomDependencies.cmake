@@ -31,10 +31,13 @@ if(CELLOOM_ENGINE)
   # find_package(Torch) of the wheel probes GPUs and fails with some CMake and nvcc pairs; these two libraries are all we link.
   add_library(celloom_c10 SHARED IMPORTED)
   set_target_properties(celloom_c10 PROPERTIES IMPORTED_LOCATION ${torch}/lib/libc10.so)
+  # LibTorch's own OpenMP runtime, so that Celloom's kernels share its thread pool.
+  add_library(celloom_gomp SHARED IMPORTED)
+  set_target_properties(celloom_gomp PROPERTIES IMPORTED_LOCATION ${torch}/lib/libgomp.so.1)
   add_library(celloom_libtorch SHARED IMPORTED)
   set_target_properties(celloom_libtorch PROPERTIES IMPORTED_LOCATION ${torch}/lib/libtorch_cpu.so)
   target_include_directories(celloom_libtorch SYSTEM INTERFACE ${torch}/include ${torch}/include/torch/csrc/api/include)
-  target_link_libraries(celloom_libtorch INTERFACE celloom_c10 Threads::Threads)
+  target_link_libraries(celloom_libtorch INTERFACE celloom_c10 celloom_gomp Threads::Threads)
   target_link_options(celloom_libtorch INTERFACE -Wl,-rpath-link,${torch}/lib -Wl,-rpath-link,${CELLOOM_DEPS_DIR}/libtorch/nvidia/cu13/lib)
 endif()
 
