@@ -18,7 +18,8 @@ struct ModelFolder {
     std::filesystem::path tokenizer;                // tokenizer.model; empty when there is none
 };
 
-/// Reads config.json or model.cells.json and finds the weight files; reads no weights.
+/// A folder with model.cells.json or config.json, a run's folder (its newest complete checkpoint), or a .cells.json document (no weights).
+/// Reads the structure and finds the weight files; reads no weights. Pickled weights are refused: opening them can run code.
 Result<ModelFolder> openModelFolder(const std::filesystem::path& path);
 
 /// Fills the network's parameters. Missing, unexpected and mis-shaped tensors are all listed in one error.
@@ -27,7 +28,12 @@ Status loadWeights(const ModelFolder& folder, Network& network);
 /// Network of the folder with its weights: what forward, predict and samples use.
 Result<std::unique_ptr<Network>> loadNetwork(const ModelFolder& folder, const NetworkOptions& options);
 
-/// Writes model.safetensors (checkpoint names), config.json where the family has one, model.cells.json, tokenizer.model. Atomic as a whole.
+/// Writes model.safetensors (checkpoint names), config.json where the family has one, model.cells.json and tokenizer.model (if given) into an
+/// existing folder. A checkpoint adds its own files and commits the folder as a whole.
+Status writeModelFiles(const Network& network, const graph::Document& document, const std::filesystem::path& tokenizer,
+                       const std::filesystem::path& folder);
+
+/// The same as a new folder that appears whole or not at all. An existing one (with files in it) is refused.
 Status exportModel(const Network& network, const graph::Document& document, const std::filesystem::path& tokenizer,
                    const std::filesystem::path& target);
 

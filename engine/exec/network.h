@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,23 +48,32 @@ struct Parameter {
 };
 
 struct ForwardOptions {
+    /// Dropout is active and autograd records. Otherwise neither: an evaluation needs no NoGradGuard.
     bool training = false;
+    /// Of the dropout masks: one number for each forward pass (mix step and micro-batch into it); the same number gives the same masks,
+    /// so that a resume needs no random state.
+    std::uint64_t dropoutSeed = 0;
     /// Called after each cell with its path, type and outputs: probes, hidden states. May be empty.
     std::function<void(const graph::CellInstance&, const std::vector<at::Tensor>&)> observer;
     /// Only these positions of the row reach the head (generation needs the last alone). Undefined: all.
     bool lastPositionOnly = false;
 };
 
+class CellRegistry;
+
 class Network {
 public:
+    /// Weights are drawn parameter by parameter from (seed, path), on the CPU: the same on every device, and unmoved when a cell is added
+    /// elsewhere. The row of an Embedding's padding_idx starts at 0. `registry`: the cells' computations; null: the catalogue's.
     static Result<std::unique_ptr<Network>> create(graph::ExpandedModel model, const recipe::TreatmentTable& treatment,
-                                                   const NetworkOptions& options);
+                                                   const NetworkOptions& options, const CellRegistry* registry = nullptr);
     ~Network();
 
     /// Named outputs; "logits" [B,T,V] float32 for language models. An error names the cell where it happened.
     Result<std::map<std::string, at::Tensor>> forward(const Batch& batch, const ForwardOptions& options = {});
 
     std::vector<Parameter>& parameters();
+    const std::vector<Parameter>& parameters() const;
     const graph::ExpandedModel& model() const;
     const NetworkOptions& options() const;
 
@@ -78,6 +88,16 @@ struct LossSum {
     at::Tensor sum;          // scalar, float32, differentiable
     std::int64_t count = 0;  // labels that are not -100, after the shift
 };
+/// With segments, the first label of each document of a packed row is ignored.
 LossSum languageModelLoss(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& segments = {});
+
+/// Waits for the device. False where a value is NaN or infinite.
+bool isFinite(const at::Tensor& tensor);
+
+/// True where an error of forward() or of a caught exception says that memory ran out (exit code OutOfMemory).
+bool isOutOfMemory(const Error& error);
+
+/// What a LibTorch exception means to the user: one sentence without its stack trace, and a hint where memory ran out.
+Error errorOf(const std::exception& exception, const std::string& place = {});
 
 } // namespace celloom::engine

@@ -15,7 +15,8 @@ struct SamplingOptions {
     double topP = 1.0;        // 1: off
     double repetitionPenalty = 1.0;
     std::uint64_t seed = 0;
-    std::vector<std::int64_t> stopTokens;
+    std::vector<std::int64_t> stopTokens; // generation ends before the first of these
+    int maxContext = 0;                   // at most so many of the last tokens are looked at; 0: the model's max_positions (or 2048)
 };
 
 /// New ids after the prompt (the prompt not included). `onToken` returns false to stop.

@@ -1,0 +1,165 @@
+// RotaryEmbedding and Attention. Letters: B batch, T sequence, H query heads, K key/value heads, D head dimension.
+#include "engine/cells/cell.h"
+#include "engine/kernels/rotary.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cos.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/outer.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/tril.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+namespace celloom::engine {
+namespace {
+
+/// Rotates each input [B,T,heads*D] by its positions. Scaling: "linear" divides positions by `factor`; "dynamic" (NTK) enlarges the base
+/// once T exceeds max_positions: base * (factor T / max - (factor - 1)) ^ (D / (D - 2)).
+class RotaryEmbedding final : public Cell {
+public:
+    using Cell::Cell;
+    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
+        const std::int64_t dim = instance().integer("head_dim");
+        const auto [cos, sin] = table(inputs[0].size(1), inputs[0].device(), context);
+        std::vector<at::Tensor> out;
+        for (const at::Tensor& input : inputs) out.push_back(kernels::rotate(input, cos, sin, dim));
+        return out;
+    }
+
+private:
+    std::pair<at::Tensor, at::Tensor> table(std::int64_t length, at::Device device, StepContext& context) const {
+        const std::string& scaling = instance().text("scaling");
+        const double factor = instance().real("factor");
+        const auto longest = instance().integer("max_positions");
+        const std::int64_t dim = instance().integer("head_dim");
+        double base = instance().real("base");
+        if (scaling == "dynamic" && length > longest)
+            base *= std::pow(factor * static_cast<double>(length) / static_cast<double>(longest) - (factor - 1), static_cast<double>(dim) / static_cast<double>(dim - 2));
+        const double divisor = scaling == "linear" ? factor : 1;
+        const std::string key = std::to_string(base) + "/" + std::to_string(dim) + "/" + std::to_string(divisor) + "/" + std::to_string(length);
+        if (context.tables->size() > 64) context.tables->clear(); // generation asks for one length after another
+        at::Tensor& both = (*context.tables)[key]; // [2,T,D/2]
+        if (!both.defined()) both = build(base, dim, divisor, length).to(device);
+        if (!context.positions.defined()) return {both[0], both[1]};
+        at::Tensor& chosen = context.masks["rotary/" + key]; // [2,B,T,D/2]
+        if (!chosen.defined()) chosen = both.index_select(1, context.positions.flatten()).unflatten(1, context.positions.sizes());
+        return {chosen[0], chosen[1]};
+    }
+
+    static at::Tensor build(double base, std::int64_t dim, double divisor, std::int64_t length) {
+        const at::Tensor t = at::arange(length, at::kFloat) / divisor;
+        const at::Tensor inverse = 1.0 / at::pow(at::scalar_tensor(base, at::kFloat), at::arange(0, dim, 2, at::kLong).to(at::kFloat) / dim);
+        const at::Tensor angle = at::outer(t, inverse);
+        return at::stack({at::cos(angle), at::sin(angle)});
+    }
+};
+
+/// ALiBi slopes (Press et al., arXiv:2108.12409): 2^(-8 (i+1) / n) for the largest power of two n <= heads, then every other one of 2n.
+std::vector<double> alibiSlopes(std::int64_t heads) {
+    const auto n = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
+    std::vector<double> out;
+    for (std::int64_t i = 0; i < n; ++i) out.push_back(std::exp2(-8.0 / static_cast<double>(n) * static_cast<double>(i + 1)));
+    for (std::int64_t i = 0; static_cast<std::int64_t>(out.size()) < heads; i += 2)
+        out.push_back(std::exp2(-8.0 / static_cast<double>(2 * n) * static_cast<double>(i + 1)));
+    return out;
+}
+
+/// q [B,T,H*D], k and v [B,S,K*D], mask [B,T,S] bool (true where a query may see a key; optional) -> [B,T,H*D]. Query head h reads
+/// key/value head h / (H/K). Softmax sums in float32. Padding, document borders and ALiBi come as one additive mask that all layers
+/// share; without any of them LibTorch's causal kernel runs without a mask.
+class Attention final : public Cell {
+public:
+    using Cell::Cell;
+    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
+        const std::int64_t heads = instance().integer("num_heads"), kvHeads = instance().integer("num_kv_heads");
+        const at::Tensor q = split(inputs[0], heads), k = repeat(split(inputs[1], kvHeads), heads), v = repeat(split(inputs[2], kvHeads), heads);
+        at::Tensor mask = sharedMask(q, k, context);
+        if (inputs[3].defined()) mask = combine(mask, inputs[3], q, k);
+        const double dropout = context.isTraining ? instance().real("dropout") : 0;
+        return {(dropout > 0 ? attendWithDropout(q, k, v, mask, dropout, context) : attend(q, k, v, mask)).transpose(1, 2).flatten(2)};
+    }
+
+private:
+    /// [B,T,N*D] -> [B,N,T,D], without a copy.
+    static at::Tensor split(const at::Tensor& x, std::int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }
+    static at::Tensor repeat(const at::Tensor& x, std::int64_t heads) { return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1); }
+    static at::Tensor minusInfinity(const at::Tensor& like) { return at::scalar_tensor(-std::numeric_limits<double>::infinity(), like.options()); }
+
+    bool isCausal() const { return instance().flag("causal"); }
+    bool hasAlibi() const { return instance().text("position") == "alibi"; }
+
+    at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask) const {
+        if (!mask.defined()) return at::scaled_dot_product_attention(q, k, v, {}, 0.0, isCausal());
+        return at::scaled_dot_product_attention(q, k, v, mask);
+    }
+
+    /// Written out, because LibTorch would draw from its global generator.
+    at::Tensor attendWithDropout(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, at::Tensor mask, double p, StepContext& context) const {
+        if (!mask.defined() && isCausal()) mask = buildMask(q, k, context);
+        at::Tensor scores = at::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(q.size(-1)));
+        if (mask.defined()) scores = scores + mask;
+        const at::Tensor weights = at::softmax(scores, -1, q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+        return at::matmul((weights * dropoutMask(weights, p, context)).to(v.scalar_type()), v);
+    }
+
+    /// The part that follows from the batch and the cell's parameters; undefined where causality alone is asked for, or nothing.
+    at::Tensor sharedMask(const at::Tensor& q, const at::Tensor& k, StepContext& context) const {
+        const bool isOfBatch = q.size(2) == k.size(2) && (context.attentionMask.defined() || context.segments.defined());
+        if (!hasAlibi() && !isOfBatch) return {};
+        std::ostringstream key;
+        key << "attention/" << isCausal() << "/" << (hasAlibi() ? q.size(1) : 0) << "/" << q.scalar_type() << "/" << q.size(2) << "/" << k.size(2);
+        at::Tensor& mask = context.masks[key.str()];
+        if (!mask.defined()) mask = buildMask(q, k, context);
+        return mask;
+    }
+
+    at::Tensor combine(const at::Tensor& shared, const at::Tensor& maySee, const at::Tensor& q, const at::Tensor& k) const {
+        at::Tensor allowed = maySee.to(at::kBool).unsqueeze(1);
+        if (isCausal()) allowed = allowed & at::tril(at::ones({q.size(2), k.size(2)}, allowed.options()));
+        return at::where(allowed, shared.defined() ? shared : at::zeros({1}, q.options()), minusInfinity(q));
+    }
+
+    /// [B or 1, H or 1, T, S]: 0 or the ALiBi bias slope * (key - query) where query may see key, -inf elsewhere. In self-attention a
+    /// position always sees itself, so that no row of a padded batch is empty (its softmax would be NaN); nothing reads those rows.
+    at::Tensor buildMask(const at::Tensor& q, const at::Tensor& k, const StepContext& context) const {
+        const auto flags = q.options().dtype(at::kBool);
+        at::Tensor allowed = at::ones({q.size(2), k.size(2)}, flags);
+        if (isCausal()) allowed = at::tril(allowed);
+        allowed = allowed.unsqueeze(0).unsqueeze(0);
+        if (q.size(2) == k.size(2)) {
+            if (context.attentionMask.defined()) allowed = allowed & context.attentionMask.to(at::kBool).unsqueeze(1).unsqueeze(1);
+            if (context.segments.defined()) allowed = allowed & (context.segments.unsqueeze(1).unsqueeze(3) == context.segments.unsqueeze(1).unsqueeze(2));
+            allowed = allowed | at::eye(q.size(2), flags);
+        }
+        return at::where(allowed, hasAlibi() ? alibi(q, k) : at::zeros({1}, q.options()), minusInfinity(q));
+    }
+
+    static at::Tensor alibi(const at::Tensor& q, const at::Tensor& k) {
+        const auto exact = q.options().dtype(at::kDouble);
+        const at::Tensor distance = at::arange(k.size(2), exact).unsqueeze(0) - at::arange(q.size(2), exact).unsqueeze(1);
+        return (at::tensor(alibiSlopes(q.size(1)), exact).reshape({1, -1, 1, 1}) * distance).to(q.scalar_type());
+    }
+};
+
+} // namespace
+
+void addAttentionCells(CellRegistry& registry) {
+    registry.add<RotaryEmbedding>("RotaryEmbedding");
+    registry.add<Attention>("Attention");
+}
+
+} // namespace celloom::engine

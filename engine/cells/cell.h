@@ -1,0 +1,97 @@
+// A cell that computes. Subclass Cell and override construct to make one of your own, as with MindSpore's nn.Cell.
+// Letters in shapes: B batch, T sequence, H heads, D head dimension, C channels, V vocabulary.
+#pragma once
+
+#include "models/graph/expand.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace celloom::engine {
+
+/// Tensors that many cells need and one builds: rotary tables, attention masks. Keyed by what they depend on.
+using TensorCache = std::map<std::string, at::Tensor>;
+
+/// What a cell may know about the step besides its inputs.
+struct StepContext {
+    bool isTraining = false;         // dropout is active
+    bool lastPositionOnly = false;   // the language-model head computes the last position alone
+    std::uint64_t dropoutSeed = 0;   // the same seed gives the same masks
+    at::Tensor attentionMask;        // [B,T], 1 = real; undefined: all real
+    at::Tensor segments;             // [B,T] int64, document numbers in a packed row; undefined: one document
+    at::Tensor positions;            // [B,T] int64; undefined: 0..T-1
+    TensorCache masks;               // of this forward pass
+    TensorCache* tables = nullptr;   // of the network, kept between passes
+};
+
+class Cell {
+public:
+    explicit Cell(const graph::CellInstance& instance) : m_instance(instance) {}
+    Cell(const Cell&) = delete;
+    Cell& operator=(const Cell&) = delete;
+    virtual ~Cell() = default;
+
+    /// Inputs in the catalogue's port order (undefined where an optional port has no wire), floating ones already in computeType().
+    /// Returns as many tensors as the type has outputs. May throw c10::Error: the network reports it with the cell's path.
+    virtual std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) = 0;
+
+    /// Normalisations answer true: they compute in float32 whatever the precision level.
+    virtual bool needsFloat32() const { return false; }
+
+    const graph::CellInstance& instance() const { return m_instance; }
+    at::ScalarType computeType() const { return m_computeType; }
+
+    /// Called once by the network. `weights` in the order of CellInstance::weights; `index` is the cell's number in the model.
+    void bind(std::vector<at::Tensor> weights, at::ScalarType computeType, std::size_t index);
+
+protected:
+    /// The weight of that name in computeType() (differentiable in the float32 original), or undefined where the cell has none.
+    at::Tensor weight(const std::string& name) const;
+    std::size_t index() const { return m_index; }
+
+    /// 0 with probability p, else 1 / (1 - p), in the shape, type and place of x. Follows from the step's seed and the cell's number alone, so that
+    /// a resumed run draws the same; drawn on the CPU, so that every device has the same.
+    at::Tensor dropoutMask(const at::Tensor& x, double p, const StepContext& context) const;
+
+private:
+    graph::CellInstance m_instance;
+    std::vector<at::Tensor> m_weights;
+    at::ScalarType m_computeType = at::kFloat;
+    std::size_t m_index = 0;
+};
+
+/// Type name -> computation. The standard one holds exactly the catalogue's types; add() makes room for a user's own.
+class CellRegistry {
+public:
+    using Factory = std::function<std::unique_ptr<Cell>(const graph::CellInstance&)>;
+    static const CellRegistry& standard();
+
+    void add(const std::string& type, Factory factory);
+    template <class T> void add(const std::string& type) {
+        add(type, [](const graph::CellInstance& instance) { return std::make_unique<T>(instance); });
+    }
+    /// Null where the type is unknown.
+    std::unique_ptr<Cell> make(const graph::CellInstance& instance) const;
+    std::vector<std::string> types() const;
+
+private:
+    std::map<std::string, Factory> m_factories;
+};
+
+/// Mixes numbers into one seed (splitmix64), so that neighbouring seeds give unrelated streams.
+std::uint64_t mixSeed(std::uint64_t a, std::uint64_t b);
+
+// Each family of cells adds its types.
+void addDenseCells(CellRegistry& registry);
+void addNormCells(CellRegistry& registry);
+void addActivationCells(CellRegistry& registry);
+void addStructureCells(CellRegistry& registry);
+void addAttentionCells(CellRegistry& registry);
+
+} // namespace celloom::engine

@@ -1,0 +1,61 @@
+// Dense, Embedding and LMHead.
+#include "engine/cells/cell.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/aminmax.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/linear.h>
+
+namespace celloom::engine {
+namespace {
+
+/// y [..., out] = x [..., in] weightᵀ + bias.
+class Dense final : public Cell {
+public:
+    using Cell::Cell;
+    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override {
+        const at::Tensor bias = weight("bias");
+        return {at::linear(inputs[0], weight("weight"), bias.defined() ? std::optional(bias) : std::nullopt)};
+    }
+};
+
+/// ids [B,T] int64 -> rows of weight [vocab,dim]. The row of padding_idx gets no gradient.
+class Embedding final : public Cell {
+public:
+    using Cell::Cell;
+    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override {
+        const at::Tensor& ids = inputs[0];
+        const at::Tensor table = weight("weight");
+        if (ids.is_cpu() && ids.numel() > 0) { // on CUDA the kernel asserts by itself; looking would wait for the device
+            const auto [low, high] = at::aminmax(ids);
+            TORCH_CHECK_INDEX(low.item<std::int64_t>() >= 0 && high.item<std::int64_t>() < table.size(0), "token ids reach from ",
+                              low.item<std::int64_t>(), " to ", high.item<std::int64_t>(), ", the vocabulary has 0..", table.size(0) - 1);
+        }
+        return {at::embedding(table, ids, instance().integer("padding_idx"))};
+    }
+};
+
+/// logits [B,T,V] (or [B,1,V], the last position alone) = h weightᵀ; normalised: each row of the weight scaled to unit length first
+/// (Baichuan2's NormHead; lengths below 1e-12 count as that).
+class LMHead final : public Cell {
+public:
+    using Cell::Cell;
+    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
+        at::Tensor hidden = inputs[0];
+        if (context.lastPositionOnly) hidden = hidden.narrow(1, hidden.size(1) - 1, 1);
+        at::Tensor rows = weight("weight");
+        if (instance().text("kind") == "normalised") rows = rows / at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}, true).clamp_min(1e-12);
+        return {at::linear(hidden, rows)};
+    }
+};
+
+} // namespace
+
+void addDenseCells(CellRegistry& registry) {
+    registry.add<Dense>("Dense");
+    registry.add<Embedding>("Embedding");
+    registry.add<LMHead>("LMHead");
+}
+
+} // namespace celloom::engine

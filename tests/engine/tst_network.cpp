@@ -1,0 +1,351 @@
+// The network against the fixtures of the plain PyTorch implementation, and what it promises about types, packing, seeds and errors.
+#include "engine/cells/cell.h"
+#include "engine/checkpoint/model_folder.h"
+#include "engine/checkpoint/safetensors.h"
+#include "engine/exec/network.h"
+#include "engine/exec/runtime.h"
+#include "engine/generate/generate.h"
+#include "models/base/files.h"
+#include "models/families/families.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros_like.h>
+#include <QTemporaryDir>
+#include <QTest>
+#include <nlohmann/json.hpp>
+
+using namespace celloom;
+using namespace celloom::engine;
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path fixture(const QString& name) { return fs::path(CELLOOM_FIXTURES) / name.toStdString(); }
+
+template <class T> T must(Result<T> result) {
+    if (!result) qFatal("%s", result.error().text().c_str());
+    return std::move(*result);
+}
+
+struct Fixture {
+    ModelFolder folder;
+    std::shared_ptr<SafetensorsFile> inputs, expected;
+    nlohmann::json numbers;
+    std::unique_ptr<Network> network;
+
+    explicit Fixture(const QString& name, const NetworkOptions& options = {})
+        : folder(must(openModelFolder(fixture(name)))), inputs(must(SafetensorsFile::open(fixture(name) / "inputs.safetensors"))),
+          expected(must(SafetensorsFile::open(fixture(name) / "expected.safetensors"))),
+          numbers(nlohmann::json::parse(must(readFile(fixture(name) / "expected.json")))), network(must(loadNetwork(folder, options))) {}
+
+    at::Tensor input(const char* name) const { return must(inputs->tensor(name)); }
+    at::Tensor wanted(const std::string& name) const { return must(expected->tensor(name)); }
+    double tolerance(const char* name) const { return numbers["suggested_tolerance"][name].get<double>(); }
+    at::Tensor logits(const Batch& batch) { return must(network->forward(batch)).at("logits"); }
+};
+
+double largest(const at::Tensor& difference) { return difference.abs().max().item<double>(); }
+
+graph::ExpandedModel tiny(const std::map<std::string, graph::ParamValue>& overrides = {}) {
+    std::map<std::string, graph::ParamValue> small{{"vocab", std::int64_t(50)}, {"hidden", std::int64_t(16)}, {"layers", std::int64_t(2)}, {"heads", std::int64_t(2)}, {"intermediate", std::int64_t(24)}};
+    for (const auto& [name, value] : overrides) small[name] = value;
+    graph::Expansion expansion = graph::expand(must(families::buildPreset("baichuan-tiny")), small);
+    if (!expansion.ok()) qFatal("%s", expansion.firstError().text().c_str());
+    return std::move(expansion.model);
+}
+
+std::unique_ptr<Network> makeTiny(const NetworkOptions& options = {}, const std::string& rule = {}) {
+    graph::ExpandedModel model = tiny();
+    std::vector<recipe::Rule> rules;
+    if (!rule.empty()) rules.push_back(must(recipe::parseRule(rule)));
+    const auto treatment = must(recipe::resolve(model, rules));
+    return must(Network::create(std::move(model), treatment, options));
+}
+
+at::Tensor ids(std::int64_t count, std::int64_t start) { return ((at::arange(count) * 7 + start) % 47 + 3).unsqueeze(0); }
+
+} // namespace
+
+class TestNetwork : public QObject {
+    Q_OBJECT
+
+    static void everyFixture_data();
+
+private Q_SLOTS:
+    void initTestCase() { setThreads(1); }
+    void logitsAndHiddenStatesEqualTheFixture_data() { everyFixture_data(); }
+    void logitsAndHiddenStatesEqualTheFixture();
+    void paddingOnEitherSideEqualsTheFixture_data() { everyFixture_data(); }
+    void paddingOnEitherSideEqualsTheFixture();
+    void longInputsEqualTheFixture_data() { everyFixture_data(); }
+    void longInputsEqualTheFixture();
+    void lossAndEveryGradientEqualTheFixture_data() { everyFixture_data(); }
+    void lossAndEveryGradientEqualTheFixture();
+    void greedyTextEqualsTheFixture_data() { everyFixture_data(); }
+    void greedyTextEqualsTheFixture();
+    void packedDocumentsEqualThemselvesAlone_data();
+    void packedDocumentsEqualThemselvesAlone();
+    void firstLabelOfEachDocumentIsIgnored();
+    void lossOfLabelsThatAreAllIgnoredIsZero();
+    void o2ComputesEachWireInItsType_data();
+    void o2ComputesEachWireInItsType();
+    void o2StaysNearTheFixture();
+    void aRuleChangesOneCellsType();
+    void frozenParametersGetNoGradient();
+    void evaluationRecordsNothing();
+    void weightsFollowFromSeedAndPath();
+    void lastPositionAloneEqualsTheLast();
+    void errorsNameTheCell();
+    void masksThatSayNothingChangeNothing();
+};
+
+void TestNetwork::everyFixture_data() {
+    QTest::addColumn<QString>("name");
+    QTest::newRow("rotary") << QString("baichuan_7b");
+    QTest::newRow("ALiBi, 6 heads") << QString("baichuan_13b");
+}
+
+void TestNetwork::logitsAndHiddenStatesEqualTheFixture() {
+    QFETCH(QString, name);
+    Fixture f(name);
+    std::map<std::string, at::Tensor> hidden; // the residual stream by the number of layers that it has passed
+    ForwardOptions options;
+    options.observer = [&](const graph::CellInstance& cell, const std::vector<at::Tensor>& outputs) {
+        if (cell.path == "embed_tokens") hidden["hidden.0"] = outputs[0];
+        for (int layer = 0; layer < 2; ++layer)
+            if (cell.path == "layers." + std::to_string(layer) + ".mlp_residual") hidden["hidden." + std::to_string(layer + 1)] = outputs[0];
+    };
+    const auto outputs = must(f.network->forward({.inputIds = f.input("input_ids")}, options));
+    QVERIFY(largest(outputs.at("logits") - f.wanted("logits")) < f.tolerance("logits_abs"));
+    QCOMPARE(hidden.size(), std::size_t(3));
+    for (const auto& [key, value] : hidden) QVERIFY2(largest(value - f.wanted(key)) < f.tolerance("logits_abs"), key.c_str());
+}
+
+void TestNetwork::paddingOnEitherSideEqualsTheFixture() {
+    QFETCH(QString, name);
+    Fixture f(name);
+    for (const std::string side : {"right", "left"}) {
+        const at::Tensor mask = f.input(("attention_mask_" + side).c_str());
+        const at::Tensor logits = f.logits({.inputIds = f.input(("input_ids_" + side).c_str()), .attentionMask = mask});
+        QVERIFY(isFinite(logits));
+        QVERIFY(largest((logits - f.wanted("logits_" + side)) * mask.unsqueeze(-1)) < f.tolerance("logits_abs")); // pads are not compared
+    }
+}
+
+void TestNetwork::longInputsEqualTheFixture() {
+    QFETCH(QString, name);
+    Fixture f(name);
+    const at::Tensor logits = f.logits({.inputIds = f.input("input_ids_long")});
+    QVERIFY(largest(logits.narrow(1, logits.size(1) - 8, 8) - f.wanted("logits_long_tail")) < f.tolerance("logits_abs"));
+}
+
+void TestNetwork::lossAndEveryGradientEqualTheFixture() {
+    QFETCH(QString, name);
+    Fixture f(name);
+    const auto outputs = must(f.network->forward({.inputIds = f.input("input_ids")}, {.training = true}));
+    const LossSum loss = languageModelLoss(outputs.at("logits"), f.input("labels"));
+    const at::Tensor mean = loss.sum / loss.count;
+    QVERIFY(std::abs(mean.item<double>() - f.numbers["loss_f32"].get<double>()) < f.tolerance("loss_abs"));
+    mean.backward();
+    std::size_t compared = 0;
+    for (const Parameter& parameter : f.network->parameters()) {
+        const std::string key = "grad." + families::checkpointName(f.network->model().family, parameter.path);
+        const at::Tensor expected = f.wanted(key);
+        const double relative = ((parameter.tensor.grad() - expected).norm() / expected.norm()).item<double>();
+        QVERIFY2(relative < f.tolerance("grad_rel_l2"), key.c_str());
+        ++compared;
+    }
+    const auto names = f.expected->names();
+    QCOMPARE(std::ptrdiff_t(compared), std::count_if(names.begin(), names.end(), [](const std::string& key) { return key.starts_with("grad."); }));
+}
+
+void TestNetwork::greedyTextEqualsTheFixture() {
+    QFETCH(QString, name);
+    Fixture f(name);
+    const at::Tensor prompt = f.input("prompt").flatten(), wanted = f.wanted("greedy_ids").flatten();
+    std::vector<std::int64_t> ids(prompt.const_data_ptr<std::int64_t>(), prompt.const_data_ptr<std::int64_t>() + prompt.numel());
+    SamplingOptions options;
+    options.temperature = 0;
+    options.maxNewTokens = f.numbers["greedy_steps"].get<int>();
+    const auto generated = must(generate(*f.network, ids, options));
+    ids.insert(ids.end(), generated.begin(), generated.end());
+    QCOMPARE(ids, std::vector<std::int64_t>(wanted.const_data_ptr<std::int64_t>(), wanted.const_data_ptr<std::int64_t>() + wanted.numel()));
+}
+
+void TestNetwork::packedDocumentsEqualThemselvesAlone_data() { everyFixture_data(); }
+
+void TestNetwork::packedDocumentsEqualThemselvesAlone() {
+    QFETCH(QString, name);
+    Fixture f(name);
+    const at::Tensor all = f.input("input_ids");
+    const at::Tensor a = all.slice(0, 0, 1).slice(1, 0, 9), b = all.slice(0, 1, 2).slice(1, 0, 15);
+    Batch packed;
+    packed.inputIds = at::cat({a, b}, 1);
+    packed.segments = at::cat({at::full_like(a, 0), at::full_like(b, 1)}, 1);
+    packed.positions = at::cat({at::arange(9), at::arange(15)}).unsqueeze(0);
+    const at::Tensor logits = f.logits(packed);
+    QVERIFY(largest(logits.narrow(1, 0, 9) - f.logits({.inputIds = a})) < 1e-5);
+    QVERIFY(largest(logits.narrow(1, 9, 15) - f.logits({.inputIds = b})) < 1e-5);
+}
+
+void TestNetwork::firstLabelOfEachDocumentIsIgnored() {
+    Fixture f("baichuan_7b");
+    const at::Tensor ids = f.input("input_ids").slice(0, 0, 1), logits = f.logits({.inputIds = ids});
+    at::Tensor segments = at::zeros_like(ids), labels = ids.clone();
+    segments.narrow(1, 10, 14).fill_(1);
+    const LossSum packed = languageModelLoss(logits, labels, segments);
+    labels.select(1, 10).fill_(-100); // the same by hand
+    const LossSum byHand = languageModelLoss(logits, labels);
+    QCOMPARE(packed.count, 22); // 24 labels, less the row's first and the second document's first
+    QCOMPARE(packed.count, byHand.count);
+    QCOMPARE(packed.sum.item<float>(), byHand.sum.item<float>());
+}
+
+void TestNetwork::lossOfLabelsThatAreAllIgnoredIsZero() {
+    auto network = makeTiny();
+    const auto outputs = must(network->forward({.inputIds = ids(6, 1)}, {.training = true}));
+    const LossSum loss = languageModelLoss(outputs.at("logits"), at::full({1, 6}, -100, at::kLong));
+    QCOMPARE(loss.count, 0);
+    QCOMPARE(loss.sum.item<float>(), 0.0f);
+    loss.sum.backward();
+    for (const Parameter& parameter : network->parameters()) QCOMPARE(largest(parameter.tensor.grad()), 0.0);
+}
+
+void TestNetwork::o2ComputesEachWireInItsType_data() {
+    QTest::addColumn<int>("half");
+    QTest::newRow("bfloat16") << int(at::kBFloat16);
+    QTest::newRow("float16") << int(at::kHalf);
+}
+
+void TestNetwork::o2ComputesEachWireInItsType() {
+    QFETCH(int, half);
+    auto network = makeTiny({.ampLevel = AmpLevel::O2, .halfType = static_cast<at::ScalarType>(half)});
+    int norms = 0, others = 0;
+    ForwardOptions options{.training = true};
+    options.observer = [&](const graph::CellInstance& cell, const std::vector<at::Tensor>& outputs) {
+        const bool isNorm = cell.type == "RMSNorm";
+        ++(isNorm ? norms : others);
+        for (const at::Tensor& output : outputs)
+            if (output.scalar_type() != (isNorm ? at::kFloat : static_cast<at::ScalarType>(half))) qFatal("%s computes in another type", cell.path.c_str());
+    };
+    const auto outputs = must(network->forward({.inputIds = ids(6, 1)}, options));
+    QCOMPARE(norms, 5);
+    QVERIFY(others > 20);
+    QCOMPARE(outputs.at("logits").scalar_type(), at::kFloat);
+    languageModelLoss(outputs.at("logits"), ids(6, 1)).sum.backward();
+    for (const Parameter& parameter : network->parameters()) {
+        QCOMPARE(parameter.tensor.scalar_type(), at::kFloat);
+        QCOMPARE(parameter.tensor.grad().scalar_type(), at::kFloat);
+    }
+}
+
+void TestNetwork::o2StaysNearTheFixture() {
+    Fixture f("baichuan_7b", {.ampLevel = AmpLevel::O2});
+    const auto outputs = must(f.network->forward({.inputIds = f.input("input_ids")}));
+    const LossSum loss = languageModelLoss(outputs.at("logits"), f.input("labels"));
+    // bfloat16 keeps 8 bits; PyTorch's own bfloat16 runs of this fixture are off by 1e-4 and 3e-3
+    QVERIFY(std::abs(loss.sum.item<double>() / static_cast<double>(loss.count) - f.numbers["loss_f32"].get<double>()) < 0.02);
+}
+
+void TestNetwork::aRuleChangesOneCellsType() {
+    auto network = makeTiny({}, "layers.1.mlp.up_proj: dtype=bfloat16");
+    ForwardOptions options;
+    options.observer = [&](const graph::CellInstance& cell, const std::vector<at::Tensor>& outputs) {
+        const auto wanted = cell.path == "layers.1.mlp.up_proj" ? at::kBFloat16 : at::kFloat;
+        if (outputs[0].scalar_type() != wanted) qFatal("%s computes in another type", cell.path.c_str());
+    };
+    QVERIFY(network->forward({.inputIds = ids(6, 1)}, options));
+}
+
+void TestNetwork::frozenParametersGetNoGradient() {
+    auto network = makeTiny({}, "layers.0.**: freeze");
+    const auto outputs = must(network->forward({.inputIds = ids(6, 1)}, {.training = true}));
+    languageModelLoss(outputs.at("logits"), ids(6, 1)).sum.backward();
+    for (const Parameter& parameter : network->parameters()) {
+        QCOMPARE(parameter.isFrozen, parameter.path.starts_with("layers.0."));
+        QCOMPARE(parameter.tensor.grad().defined(), !parameter.isFrozen);
+    }
+}
+
+void TestNetwork::evaluationRecordsNothing() {
+    auto network = makeTiny();
+    QVERIFY(!must(network->forward({.inputIds = ids(6, 1)})).at("logits").requires_grad());
+    QVERIFY(must(network->forward({.inputIds = ids(6, 1)}, {.training = true})).at("logits").requires_grad());
+}
+
+void TestNetwork::weightsFollowFromSeedAndPath() {
+    const auto a = makeTiny({.seed = 5}), b = makeTiny({.seed = 5}), c = makeTiny({.seed = 6});
+    graph::ExpandedModel deeper = tiny({{"layers", std::int64_t(3)}});
+    recipe::TreatmentTable plain;
+    plain.cells.resize(deeper.cells.size());
+    const auto d = must(Network::create(std::move(deeper), plain, {.seed = 5}));
+    const auto weightOf = [](const Network& network, const std::string& path) {
+        for (const Parameter& parameter : network.parameters())
+            if (parameter.path == path) return parameter.tensor;
+        qFatal("no %s", path.c_str());
+    };
+    for (const char* path : {"embed_tokens.weight", "layers.1.mlp.up_proj.weight", "lm_head.weight"}) {
+        QVERIFY(at::equal(weightOf(*a, path), weightOf(*b, path)));
+        QVERIFY(!at::equal(weightOf(*a, path), weightOf(*c, path)));
+        QVERIFY(at::equal(weightOf(*a, path), weightOf(*d, path)));
+    }
+    const at::Tensor embedding = weightOf(*a, "embed_tokens.weight");
+    QCOMPARE(largest(embedding[0]), 0.0); // pad_id is 0
+    QVERIFY(std::abs(embedding.narrow(0, 1, 49).std().item<double>() - 0.02) < 0.002); // 784 draws: standard error 0.0005
+    QCOMPARE(weightOf(*a, "norm.weight").min().item<float>(), 1.0f);
+}
+
+void TestNetwork::lastPositionAloneEqualsTheLast() {
+    auto network = makeTiny();
+    const at::Tensor all = must(network->forward({.inputIds = ids(9, 4)})).at("logits");
+    const at::Tensor last = must(network->forward({.inputIds = ids(9, 4)}, {.lastPositionOnly = true})).at("logits");
+    QCOMPARE(last.sizes().vec(), (std::vector<std::int64_t>{1, 1, 50}));
+    QVERIFY(at::allclose(last, all.narrow(1, 8, 1), 1e-5, 1e-6));
+}
+
+namespace {
+
+class LossyCell final : public Cell {
+public:
+    using Cell::Cell;
+    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override { return {inputs[0].narrow(-1, 1, inputs[0].size(-1) - 1)}; }
+};
+
+} // namespace
+
+void TestNetwork::errorsNameTheCell() {
+    auto network = makeTiny();
+    const auto outside = network->forward({.inputIds = at::full({1, 4}, 50, at::kLong)});
+    QVERIFY(!outside);
+    QCOMPARE(outside.error().place, std::string("embed_tokens"));
+    QVERIFY(outside.error().message.find("0..49") != std::string::npos);
+    QVERIFY(outside.error().message.find('\n') == std::string::npos);
+
+    CellRegistry registry; // the catalogue's, with a SiLU that loses a column
+    for (const std::string& type : CellRegistry::standard().types())
+        if (type != "SiLU") registry.add(type, [](const graph::CellInstance& instance) { return CellRegistry::standard().make(instance); });
+    registry.add<LossyCell>("SiLU");
+    graph::ExpandedModel model = tiny();
+    recipe::TreatmentTable plain;
+    plain.cells.resize(model.cells.size());
+    const auto broken = must(Network::create(std::move(model), plain, {}, &registry))->forward({.inputIds = ids(4, 1)});
+    QVERIFY(!broken);
+    QCOMPARE(broken.error().place, std::string("layers.0.mlp.product")); // where the shapes meet
+    QVERIFY2(broken.error().message.find("[1, 4, 23]") != std::string::npos, broken.error().text().c_str());
+}
+
+void TestNetwork::masksThatSayNothingChangeNothing() {
+    auto network = makeTiny();
+    const at::Tensor input = ids(9, 4);
+    const at::Tensor plain = must(network->forward({.inputIds = input})).at("logits");
+    Batch batch{.inputIds = input, .attentionMask = at::full_like(input, 1), .segments = at::full_like(input, 3), .positions = at::arange(9).unsqueeze(0)};
+    QVERIFY(at::equal(plain, must(network->forward(batch)).at("logits")));
+}
+
+QTEST_GUILESS_MAIN(TestNetwork)
+#include "tst_network.moc"
