@@ -1,0 +1,90 @@
+#include "ui/common/model_analysis.h"
+
+#include "models/families/families.h"
+
+#include <utility>
+
+namespace celloom::ui {
+
+namespace {
+
+void resolveTreatment(const recipe::Recipe& recipe, ModelAnalysis& analysis) {
+    auto rules = recipe.rules();
+    if (!rules) {
+        analysis.ruleError = rules.error();
+        return;
+    }
+    auto table = recipe::resolve(analysis.expansion.model, *rules);
+    if (table) {
+        analysis.treatment = std::move(*table);
+    } else {
+        analysis.ruleError = table.error();
+    }
+}
+
+} // namespace
+
+ModelAnalysis analyse(const recipe::Recipe& recipe) {
+    ModelAnalysis analysis;
+    analysis.source = recipe.text("model.source");
+    analysis.batch = recipe.integer("train.batch_size");
+    analysis.sequence = recipe.integer("train.sequence_length");
+    auto overrides = recipe.modelOverrides();
+    if (!overrides) {
+        analysis.openError = overrides.error();
+        return analysis;
+    }
+    auto document = families::openModel(recipe.withAbsolutePaths().text("model.source"));
+    if (!document) {
+        analysis.openError = document.error();
+        return analysis;
+    }
+    analysis.document = std::move(*document);
+    analysis.expansion = graph::expand(analysis.document, *overrides);
+    if (!analysis.expansion.ok()) return analysis;
+    analysis.costs = graph::costs(analysis.expansion.model, {{"B", analysis.batch}, {"T", analysis.sequence}});
+    resolveTreatment(recipe, analysis);
+    return analysis;
+}
+
+ModelAnalyser::ModelAnalyser(QObject* parent) : QObject(parent), m_worker(new QObject) {
+    m_thread.setObjectName(QStringLiteral("celloom-analysis"));
+    m_worker->moveToThread(&m_thread);
+    connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
+    m_thread.start();
+}
+
+ModelAnalyser::~ModelAnalyser() {
+    m_thread.quit();
+    m_thread.wait();
+}
+
+void ModelAnalyser::request(const recipe::Recipe& recipe) {
+    ++m_asked;
+    if (m_isBusy) {
+        m_waiting = recipe;
+    } else {
+        begin(recipe);
+    }
+}
+
+void ModelAnalyser::begin(const recipe::Recipe& recipe) {
+    m_isBusy = true;
+    QMetaObject::invokeMethod(m_worker, [this, recipe] {
+        auto analysis = std::make_shared<const ModelAnalysis>(analyse(recipe));
+        QMetaObject::invokeMethod(this, [this, analysis] { finish(analysis); });
+    });
+}
+
+void ModelAnalyser::finish(const ModelAnalysisPtr& analysis) {
+    m_isBusy = false;
+    if (m_waiting) {
+        begin(*std::exchange(m_waiting, std::nullopt));
+        return;
+    }
+    m_answered = m_asked;
+    m_latest = analysis;
+    Q_EMIT ready(analysis);
+}
+
+} // namespace celloom::ui

@@ -1,0 +1,63 @@
+// What a recipe's model is: document, expansion, costs and treatment, worked out on a thread of its own and handed over whole.
+#pragma once
+
+#include "models/base/result.h"
+#include "models/graph/cost.h"
+#include "models/graph/document.h"
+#include "models/graph/expand.h"
+#include "models/recipe/recipe.h"
+#include "models/recipe/rules.h"
+
+#include <QObject>
+#include <QThread>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace celloom::ui {
+
+/// Never changed after it is made, so threads may share it.
+struct ModelAnalysis {
+    std::string source; // as the recipe names the model
+    graph::Document document;
+    graph::Expansion expansion;
+    std::vector<graph::Cost> costs;         // of one micro-batch, in the order of expansion.model.cells; empty when there are errors
+    recipe::TreatmentTable treatment;       // empty when the rules could not be resolved
+    std::optional<Error> openError;         // the model could not be opened: nothing else is filled
+    std::optional<Error> ruleError;
+    std::int64_t batch = 1, sequence = 1;   // what the costs were counted with
+};
+using ModelAnalysisPtr = std::shared_ptr<const ModelAnalysis>;
+
+/// Opens, expands, counts. Slow parts are file reading and large graphs; call it away from the window's thread.
+ModelAnalysis analyse(const recipe::Recipe& recipe);
+
+class ModelAnalyser : public QObject {
+    Q_OBJECT
+public:
+    explicit ModelAnalyser(QObject* parent = nullptr);
+    ~ModelAnalyser() override;
+
+    /// Asks for the analysis of this recipe. Only the newest request is answered.
+    void request(const recipe::Recipe& recipe);
+    [[nodiscard]] ModelAnalysisPtr latest() const { return m_latest; }
+    /// No request is under way: latest() belongs to the newest one.
+    [[nodiscard]] bool isSettled() const { return m_answered == m_asked; }
+
+Q_SIGNALS:
+    void ready(const celloom::ui::ModelAnalysisPtr& analysis);
+
+private:
+    QThread m_thread;
+    QObject* m_worker;
+    ModelAnalysisPtr m_latest;
+    std::uint64_t m_asked = 0, m_answered = 0;
+    bool m_isBusy = false;
+    std::optional<recipe::Recipe> m_waiting;
+    void begin(const recipe::Recipe& recipe);
+    void finish(const ModelAnalysisPtr& analysis);
+};
+
+} // namespace celloom::ui

@@ -1,0 +1,61 @@
+// The recipe that is open in the window: its values, the texts that are no value yet, its file, and whether it has changed.
+#pragma once
+
+#include "models/recipe/recipe.h"
+
+#include <QObject>
+#include <QString>
+
+#include <map>
+#include <vector>
+
+namespace celloom::ui {
+
+/// Widgets read it and make one call a user action; it tells everybody what changed. No widget keeps a value of its own.
+class RecipeDocument : public QObject {
+    Q_OBJECT
+public:
+    explicit RecipeDocument(QObject* parent = nullptr);
+
+    [[nodiscard]] const recipe::Recipe& recipe() const { return m_recipe; }
+    [[nodiscard]] QString filePath() const { return m_filePath; }
+    /// The name of the file without its ending, or of what it was cloned from.
+    [[nodiscard]] QString name() const { return m_name; }
+    [[nodiscard]] bool isModified() const { return m_isModified; }
+
+    /// A text the user typed. Refused texts stay pending (and make the recipe unfit to run) until corrected or reset.
+    void setText(const QString& key, const QString& text);
+    void setValue(const QString& key, recipe::FieldValue value);
+    void reset(const QString& key);
+    /// What is wrong with the text of one field, empty when nothing is.
+    [[nodiscard]] Error pendingError(const QString& key) const;
+    [[nodiscard]] QString pendingText(const QString& key) const;
+    [[nodiscard]] bool hasPending() const { return !m_pending.empty(); }
+
+    Status open(const QString& path);
+    Status save(const QString& path);
+    /// Takes over a recipe that is no file of the user's: an example or a run.
+    void take(recipe::Recipe recipe, const QString& name);
+
+    /// Pending texts first, then what the recipe finds itself.
+    [[nodiscard]] std::vector<recipe::Problem> problems() const;
+
+Q_SIGNALS:
+    void valueChanged(const QString& key);
+    void replaced();     // every value may be another
+    void titleChanged(); // name, file or modified mark
+
+private:
+    struct Pending {
+        QString text;
+        Error error;
+    };
+    void touch(const QString& key);
+
+    recipe::Recipe m_recipe;
+    std::map<QString, Pending> m_pending;
+    QString m_filePath, m_name;
+    bool m_isModified = false;
+};
+
+} // namespace celloom::ui

@@ -1,0 +1,265 @@
+#include "ui/editor/inspector.h"
+
+#include "models/catalog/catalog.h"
+#include "ui/common/format.h"
+#include "ui/common/widgets.h"
+#include "ui/shell/language.h"
+#include "ui/shell/services.h"
+
+#include <QCoreApplication>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+#include <set>
+
+namespace celloom::ui {
+
+namespace {
+
+template <class Value> QString valueText(const Value& value) {
+    return std::visit(
+        [](const auto& held) -> QString {
+            using T = std::decay_t<decltype(held)>;
+            if constexpr (std::is_same_v<T, bool>) return held ? QStringLiteral("true") : QStringLiteral("false");
+            else if constexpr (std::is_same_v<T, std::string>) return fromUtf8(held);
+            else if constexpr (std::is_same_v<T, double>) return QString::number(held, 'g', 8);
+            else return Format::count(held);
+        },
+        value);
+}
+
+const graph::Cell* cellOf(const graph::Graph& graph, const std::string& name) {
+    for (const graph::Cell& cell : graph.cells) {
+        if (cell.name == name) return &cell;
+    }
+    return nullptr;
+}
+
+} // namespace
+
+QStringList treatmentTexts(const ModelAnalysis& analysis, const std::vector<std::size_t>& instances) {
+    const auto& table = analysis.treatment.cells;
+    if (table.empty()) return {};
+    std::size_t frozen = 0, lora = 0, recompute = 0;
+    std::set<std::string> types;
+    for (std::size_t index : instances) {
+        const recipe::Treatment& treatment = table[index];
+        frozen += treatment.frozen;
+        lora += treatment.lora.has_value();
+        recompute += treatment.recompute;
+        if (!treatment.dtype.empty()) types.insert(treatment.dtype);
+    }
+    QStringList texts;
+    const auto add = [&](const QString& name, std::size_t count) {
+        if (count == 0) return;
+        texts.append(count == instances.size() || instances.size() == 1 ? name : QStringLiteral("%1 %2").arg(name).arg(count));
+    };
+    add(QCoreApplication::translate("celloom::ui::Inspector", "LoRA"), lora);
+    add(QCoreApplication::translate("celloom::ui::Inspector", "frozen"), frozen);
+    add(QCoreApplication::translate("celloom::ui::Inspector", "recompute"), recompute);
+    for (const std::string& type : types) texts.append(fromUtf8(type));
+    return texts;
+}
+
+Inspector::Inspector(Services& services, QWidget* parent) : QFrame(parent), m_services(services) {
+    setProperty("role", QStringLiteral("panel"));
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    auto* scroll = new QScrollArea(this);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    layout->addWidget(scroll);
+    auto* holder = new QFrame(scroll);
+    holder->setProperty("role", QStringLiteral("panel"));
+    m_holder = new QVBoxLayout(holder);
+    m_holder->setContentsMargins(16, 14, 16, 14);
+    scroll->setWidget(holder);
+}
+
+void Inspector::show(const ModelAnalysisPtr& analysis, const ModelLevel& level, std::optional<std::size_t> box) {
+    m_analysis = analysis;
+    m_level = level;
+    m_box = box;
+    rebuild();
+}
+
+void Inspector::clear() {
+    m_analysis.reset();
+    rebuild();
+}
+
+void Inspector::rebuild() {
+    delete m_content;
+    m_content = new QWidget(this);
+    m_rows = new QVBoxLayout(m_content);
+    m_rows->setContentsMargins(0, 0, 0, 0);
+    m_rows->setSpacing(5);
+    m_holder->addWidget(m_content);
+    if (!m_analysis) {
+        m_rows->addStretch(1);
+        return;
+    }
+    const graph::ExpandedModel& model = m_analysis->expansion.model;
+    const bool isChinese = m_services.language.isChinese();
+    if (!m_box) {
+        const bool isMain = m_level.prefix.empty();
+        addTitle(fromUtf8(m_level.graph->name), isMain ? tr("model") : tr("composite"), fromUtf8(m_level.prefix.substr(0, m_level.prefix.size() - (isMain ? 0 : 1))), fromUtf8(m_level.graph->note));
+        addHyper(m_level.graph->hyper, isMain);
+        std::vector<std::size_t> all;
+        for (std::size_t i = 0; i < model.cells.size(); ++i) {
+            if (model.cells[i].path.compare(0, m_level.prefix.size(), m_level.prefix) == 0) all.push_back(i);
+        }
+        std::int64_t parameters = 0;
+        for (const LevelBox& box : m_level.boxes) parameters += box.parameters;
+        addCosts(all, parameters);
+        addTreatment(all);
+    } else {
+        const LevelBox& box = m_level.boxes[*m_box];
+        const catalog::CellType* about = box.kind == BoxKind::Cell ? catalog::find(box.type) : nullptr;
+        QString summary = about ? fromUtf8(isChinese && !about->summaryZh.empty() ? about->summaryZh : about->summary) : QString();
+        if (box.kind == BoxKind::Composite) summary = tr("A composite: double-click or Enter steps in.");
+        const QString type = box.kind == BoxKind::Input ? tr("input") : box.kind == BoxKind::Output ? tr("output") : fromUtf8(box.type);
+        addTitle(fromUtf8(box.name), type, fromUtf8(box.path), summary);
+        if (!box.shape.empty()) addPair(tr("Shape"), fromUtf8(box.shape));
+        if (box.repeat > 0) addPair(tr("Instances"), Format::count(box.repeat));
+        addParameters(box);
+        if (!box.instances.empty()) {
+            addCosts(box.instances, box.parameters);
+            addTreatment(box.instances);
+        }
+    }
+    m_rows->addStretch(1);
+}
+
+void Inspector::addTitle(const QString& title, const QString& type, const QString& path, const QString& summary) {
+    auto* name = makeLabel("brand", m_content);
+    name->setText(title);
+    name->setWordWrap(true);
+    m_rows->addWidget(name);
+    auto* kind = makeLabel("muted", m_content);
+    kind->setText(type);
+    m_rows->addWidget(kind);
+    if (!path.isEmpty()) {
+        auto* where = makeLabel("mono", m_content);
+        where->setText(path);
+        where->setWordWrap(true);
+        where->setTextInteractionFlags(Qt::TextSelectableByMouse);
+        m_rows->addWidget(where);
+    }
+    if (!summary.isEmpty()) {
+        auto* text = makeLabel("muted", m_content);
+        text->setText(summary);
+        text->setWordWrap(true);
+        m_rows->addWidget(text);
+    }
+    m_rows->addSpacing(6);
+}
+
+void Inspector::addHeading(const QString& text) {
+    m_rows->addSpacing(6);
+    m_rows->addWidget(makeLine(m_content));
+    m_rows->addSpacing(4);
+    auto* heading = makeLabel("title", m_content);
+    heading->setText(text);
+    m_rows->addWidget(heading);
+}
+
+void Inspector::addPair(const QString& name, const QString& value, const QString& tip) {
+    auto* row = new QHBoxLayout;
+    row->setSpacing(10);
+    auto* left = makeLabel("muted", m_content);
+    left->setText(name);
+    auto* right = makeLabel("value", m_content);
+    right->setText(value);
+    right->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    right->setWordWrap(true);
+    right->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    left->setToolTip(tip);
+    row->addWidget(left);
+    row->addWidget(right, 1);
+    m_rows->addLayout(row);
+}
+
+void Inspector::addHyper(const std::vector<graph::HyperParameter>& hyper, bool isMain) {
+    if (hyper.empty()) return;
+    addHeading(tr("Hyper-parameters"));
+    const auto& resolved = m_analysis->expansion.model.hyper;
+    for (const graph::HyperParameter& one : hyper) {
+        QString value = valueText(one.value);
+        const auto found = resolved.find(one.name);
+        if (isMain && found != resolved.end()) {
+            const QString number = valueText(found->second);
+            if (number != value) value = std::holds_alternative<std::string>(one.value) ? QStringLiteral("%1 = %2").arg(number, value) : number;
+        }
+        addPair(fromUtf8(one.name), value, fromUtf8(one.help));
+    }
+}
+
+/// As written in the document; the number an expression came to stands before it: "64 = hidden / heads".
+void Inspector::addParameters(const LevelBox& box) {
+    const graph::Cell* cell = cellOf(*m_level.graph, box.name);
+    if (!cell || (box.kind != BoxKind::Cell && box.kind != BoxKind::Composite)) return;
+    const catalog::CellType* about = box.kind == BoxKind::Cell ? catalog::find(box.type) : nullptr;
+    const graph::CellInstance* instance = box.kind == BoxKind::Cell && !box.instances.empty() ? &m_analysis->expansion.model.cells[box.instances.front()] : nullptr;
+    std::set<std::string> names;
+    for (const auto& [name, value] : cell->params) names.insert(name);
+    if (instance) {
+        for (const auto& [name, value] : instance->params) names.insert(name);
+    }
+    if (names.empty()) return;
+    addHeading(tr("Parameters"));
+    const bool isChinese = m_services.language.isChinese();
+    for (const std::string& name : names) {
+        const auto written = cell->params.find(name);
+        QString value = written == cell->params.end() ? QString() : valueText(written->second);
+        if (instance) {
+            const auto resolved = instance->params.find(name);
+            const QString number = resolved == instance->params.end() ? value : valueText(resolved->second);
+            value = value.isEmpty() || value == number ? number : QStringLiteral("%1 = %2").arg(number, value);
+        }
+        QString tip;
+        if (about) {
+            for (const catalog::ParamDef& param : about->params) {
+                if (param.name == name) tip = fromUtf8(isChinese && !param.helpZh.empty() ? param.helpZh : param.help);
+            }
+        }
+        addPair(fromUtf8(name), value, tip);
+    }
+}
+
+void Inspector::addCosts(const std::vector<std::size_t>& instances, std::int64_t parameters) {
+    if (m_analysis->costs.empty()) return;
+    graph::Cost sum;
+    for (std::size_t index : instances) {
+        sum.forwardFlops += m_analysis->costs[index].forwardFlops;
+        sum.activationValues += m_analysis->costs[index].activationValues;
+    }
+    const double tokens = static_cast<double>(m_analysis->batch) * static_cast<double>(m_analysis->sequence);
+    const auto whole = static_cast<double>(m_analysis->expansion.model.parameterCount());
+    addHeading(tr("What it costs"));
+    const QString share = whole > 0 ? QStringLiteral(" (%1 %)").arg(100.0 * static_cast<double>(parameters) / whole, 0, 'f', 1) : QString();
+    addPair(tr("Parameters"), Format::shortCount(static_cast<double>(parameters)) + share, Format::count(parameters));
+    addPair(tr("FLOPs per token, forward"), Format::shortCount(sum.forwardFlops / tokens));
+    addPair(tr("Activations in float32"), Format::bytes(static_cast<double>(sum.activationValues) * 4),
+            tr("Kept for the backward pass at batch %1, sequence %2").arg(m_analysis->batch).arg(m_analysis->sequence));
+}
+
+void Inspector::addTreatment(const std::vector<std::size_t>& instances) {
+    if (m_analysis->treatment.cells.empty()) return;
+    addHeading(tr("Treatment by rules"));
+    const QStringList texts = treatmentTexts(*m_analysis, instances);
+    auto* label = makeLabel("muted", m_content);
+    label->setText(texts.isEmpty() ? tr("Trained in full, in the run's precision.") : texts.join(QStringLiteral(" · ")));
+    label->setWordWrap(true);
+    m_rows->addWidget(label);
+}
+
+void Inspector::changeEvent(QEvent* event) {
+    QFrame::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange) rebuild();
+}
+
+} // namespace celloom::ui

@@ -1,0 +1,50 @@
+// The panel beside the canvas: what the chosen cell is, its parameters as written and as resolved, what it costs, how it is treated.
+#pragma once
+
+#include "ui/common/texts.h"
+#include "ui/editor/model_level.h"
+
+#include <QFrame>
+
+#include <optional>
+
+class QLabel;
+class QVBoxLayout;
+
+namespace celloom::ui {
+
+struct Services;
+
+class Inspector : public QFrame {
+    Q_OBJECT
+public:
+    explicit Inspector(Services& services, QWidget* parent = nullptr);
+    void show(const ModelAnalysisPtr& analysis, const ModelLevel& level, std::optional<std::size_t> box);
+    void clear();
+
+protected:
+    void changeEvent(QEvent* event) override;
+
+private:
+    void rebuild();
+    void addTitle(const QString& title, const QString& type, const QString& path, const QString& summary);
+    void addHeading(const QString& text);
+    void addPair(const QString& name, const QString& value, const QString& tip = {});
+    void addParameters(const LevelBox& box);
+    void addHyper(const std::vector<graph::HyperParameter>& hyper, bool isMain);
+    void addCosts(const std::vector<std::size_t>& instances, std::int64_t parameters);
+    void addTreatment(const std::vector<std::size_t>& instances);
+
+    Services& m_services;
+    ModelAnalysisPtr m_analysis;
+    ModelLevel m_level;
+    std::optional<std::size_t> m_box;
+    QWidget* m_content = nullptr;
+    QVBoxLayout* m_rows = nullptr;
+    QVBoxLayout* m_holder;
+};
+
+/// "frozen", "LoRA", "bfloat16": what differs from plain training in these instances; with a count where not all are alike.
+QStringList treatmentTexts(const ModelAnalysis& analysis, const std::vector<std::size_t>& instances);
+
+} // namespace celloom::ui

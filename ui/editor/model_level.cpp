@@ -1,0 +1,182 @@
+#include "ui/editor/model_level.h"
+
+#include "models/catalog/catalog.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+namespace celloom::ui {
+
+namespace {
+
+const graph::Cell* findCell(const graph::Graph& graph, const std::string& name) {
+    for (const graph::Cell& cell : graph.cells) {
+        if (cell.name == name) return &cell;
+    }
+    return nullptr;
+}
+
+const graph::Graph* compositeOf(const graph::Document& document, const graph::Cell& cell) {
+    const auto found = document.composites.find(cell.type);
+    return found == document.composites.end() ? nullptr : &found->second;
+}
+
+bool startsWith(const std::string& text, const std::string& prefix) {
+    return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+/// Instances below a path prefix, and how many numbered ones stand directly under it.
+struct Found {
+    std::vector<std::size_t> instances;
+    std::int64_t repeat = 0;
+};
+
+Found findInstances(const graph::ExpandedModel& model, const std::string& path, bool isRepeated) {
+    Found found;
+    for (std::size_t i = 0; i < model.cells.size(); ++i) {
+        const std::string& candidate = model.cells[i].path;
+        const bool isInside = candidate == path || (startsWith(candidate, path) && candidate.size() > path.size() && candidate[path.size()] == '.');
+        if (!isInside) continue;
+        found.instances.push_back(i);
+        if (!isRepeated || candidate.size() <= path.size() + 1) continue;
+        std::int64_t number = 0;
+        const char* begin = candidate.data() + path.size() + 1;
+        if (std::from_chars(begin, candidate.data() + candidate.size(), number).ec == std::errc()) found.repeat = std::max(found.repeat, number + 1);
+    }
+    return found;
+}
+
+/// Follows an output through composites down to the primitive cell that makes it.
+class ShapeFinder {
+public:
+    explicit ShapeFinder(const ModelAnalysis& analysis) : m_analysis(analysis) {
+        const auto& cells = analysis.expansion.model.cells;
+        for (std::size_t i = 0; i < cells.size(); ++i) m_byPath[cells[i].path] = i;
+    }
+
+    std::string shape(const graph::Cell& cell, const std::string& port, const std::string& prefix, int depth = 0) const {
+        if (depth > 32) return {};
+        std::string path = prefix + cell.name;
+        if (!cell.repeat.empty()) {
+            const Found found = findInstances(m_analysis.expansion.model, path, true);
+            if (found.repeat == 0) return {};
+            path += '.' + std::to_string(found.repeat - 1);
+        }
+        const graph::Graph* inner = compositeOf(m_analysis.document, cell);
+        if (!inner) return primitiveShape(path, cell.type, port);
+        const std::string wanted = port.empty() && !inner->outputs.empty() ? inner->outputs.front().name : port;
+        for (const graph::Wire& wire : inner->wires) {
+            if (!wire.to.cell.empty() || wire.to.port != wanted || wire.from.cell.empty()) continue;
+            if (const graph::Cell* source = findCell(*inner, wire.from.cell)) return shape(*source, wire.from.port, path + '.', depth + 1);
+        }
+        return {};
+    }
+
+private:
+    std::string primitiveShape(const std::string& path, const std::string& type, const std::string& port) const {
+        const auto found = m_byPath.find(path);
+        const catalog::CellType* about = catalog::find(type);
+        if (found == m_byPath.end() || !about) return {};
+        const graph::CellInstance& instance = m_analysis.expansion.model.cells[found->second];
+        std::size_t index = 0;
+        for (std::size_t i = 0; i < about->outputs.size(); ++i) {
+            if (about->outputs[i].name == port) index = i;
+        }
+        if (index >= instance.outputs.size()) return {};
+        const int value = instance.outputs[index];
+        return value < 0 ? std::string() : graph::toString(m_analysis.expansion.model.values[static_cast<std::size_t>(value)].shape);
+    }
+
+    const ModelAnalysis& m_analysis;
+    std::map<std::string, std::size_t> m_byPath;
+};
+
+std::string portShape(const graph::Port& port) {
+    std::string text = "[";
+    for (std::size_t i = 0; i < port.shape.size(); ++i) text += (i ? ", " : "") + port.shape[i];
+    return text + "]";
+}
+
+LevelBox makeBox(const ModelAnalysis& analysis, const ShapeFinder& shapes, const graph::Cell& cell, const std::string& prefix) {
+    LevelBox box;
+    box.name = cell.name;
+    box.type = cell.type;
+    const bool isRepeated = !cell.repeat.empty();
+    const graph::Graph* inner = compositeOf(analysis.document, cell);
+    box.kind = inner ? BoxKind::Composite : BoxKind::Cell;
+    if (const catalog::CellType* about = catalog::find(cell.type); about && !inner) box.category = about->category;
+    Found found = findInstances(analysis.expansion.model, prefix + cell.name, isRepeated);
+    box.repeat = isRepeated ? found.repeat : 0;
+    box.path = prefix + cell.name + (isRepeated ? ".0" : "");
+    for (std::size_t index : found.instances) {
+        for (const graph::WeightSpec& weight : analysis.expansion.model.cells[index].weights) {
+            std::int64_t count = 1;
+            for (std::int64_t dim : weight.dims) count *= dim;
+            box.parameters += count;
+        }
+    }
+    box.instances = std::move(found.instances);
+    const catalog::CellType* about = catalog::find(cell.type);
+    const std::string firstPort = inner ? (inner->outputs.empty() ? std::string() : inner->outputs.front().name)
+                                        : (about && !about->outputs.empty() ? about->outputs.front().name : std::string());
+    box.shape = shapes.shape(cell, firstPort, prefix);
+    return box;
+}
+
+const graph::Graph* graphAt(const ModelAnalysis& analysis, const LevelPath& path, std::string* prefix) {
+    const graph::Graph* graph = &analysis.document.main;
+    for (const LevelStep& step : path) {
+        const graph::Cell* cell = findCell(*graph, step.cell);
+        graph = cell ? compositeOf(analysis.document, *cell) : nullptr;
+        if (!graph) return nullptr;
+        if (prefix) *prefix += step.cell + (cell->repeat.empty() ? "" : '.' + std::to_string(step.instance)) + '.';
+    }
+    return graph;
+}
+
+} // namespace
+
+bool isValid(const ModelAnalysis& analysis, const LevelPath& path) {
+    return graphAt(analysis, path, nullptr) != nullptr;
+}
+
+std::int64_t repeatOf(const ModelAnalysis& analysis, const LevelPath& path) {
+    if (path.empty()) return 0;
+    std::string prefix;
+    const graph::Graph* graph = graphAt(analysis, {path.begin(), path.end() - 1}, &prefix);
+    const graph::Cell* cell = graph ? findCell(*graph, path.back().cell) : nullptr;
+    if (!cell || cell->repeat.empty()) return 0;
+    return findInstances(analysis.expansion.model, prefix + cell->name, true).repeat;
+}
+
+ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
+    ModelLevel level;
+    level.graph = graphAt(analysis, path, &level.prefix);
+    CELLOOM_CHECK(level.graph);
+    const ShapeFinder shapes(analysis);
+    std::map<std::string, std::size_t> inputs, cells, outputs;
+    for (const graph::Port& port : level.graph->inputs) {
+        inputs[port.name] = level.boxes.size();
+        level.boxes.push_back({BoxKind::Input, port.name, port.dtype, {}, {}, 0, 0, portShape(port), {}});
+    }
+    for (const graph::Cell& cell : level.graph->cells) {
+        cells[cell.name] = level.boxes.size();
+        level.boxes.push_back(makeBox(analysis, shapes, cell, level.prefix));
+    }
+    for (const graph::Port& port : level.graph->outputs) {
+        outputs[port.name] = level.boxes.size();
+        level.boxes.push_back({BoxKind::Output, port.name, port.dtype, {}, {}, 0, 0, portShape(port), {}});
+    }
+    for (const graph::Wire& wire : level.graph->wires) {
+        const auto& sources = wire.from.cell.empty() ? inputs : cells;
+        const auto& targets = wire.to.cell.empty() ? outputs : cells;
+        const auto from = sources.find(wire.from.cell.empty() ? wire.from.port : wire.from.cell);
+        const auto to = targets.find(wire.to.cell.empty() ? wire.to.port : wire.to.cell);
+        if (from != sources.end() && to != targets.end()) level.wires.push_back({from->second, to->second}); // else: among the problems
+    }
+    return level;
+}
+
+} // namespace celloom::ui

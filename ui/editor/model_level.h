@@ -1,0 +1,53 @@
+// One level of a model as it is drawn: the cells of the main graph or of a composite that was stepped into, with what the expansion
+// knows of each. Plain data made from an analysis; no widgets.
+#pragma once
+
+#include "ui/common/model_analysis.h"
+
+#include <QString>
+#include <QStringList>
+
+#include <cstdint>
+#include <vector>
+
+namespace celloom::ui {
+
+/// One step into the model: a composite cell of the level above, and which of its instances is looked at.
+struct LevelStep {
+    std::string cell;
+    std::int64_t instance = 0; // of a repeated cell
+};
+using LevelPath = std::vector<LevelStep>;
+
+enum class BoxKind { Input, Cell, Composite, Output };
+
+struct LevelBox {
+    BoxKind kind = BoxKind::Cell;
+    std::string name, type;
+    std::string path;             // of the instance: "layers.0.self_attn"; of a repeated cell its first
+    std::string category;         // of the catalogue; empty for composites and ports
+    std::int64_t repeat = 0;      // instances of a repeated cell; 0: not repeated
+    std::int64_t parameters = 0;  // of all its instances
+    std::string shape;            // of its first output; empty where it is not known
+    std::vector<std::size_t> instances; // indices into expansion.model.cells, all that lie in it
+};
+
+struct LevelWire {
+    std::size_t from = 0, to = 0; // indices into boxes
+};
+
+struct ModelLevel {
+    const graph::Graph* graph = nullptr; // owned by the analysis
+    std::string prefix;                  // "layers.0." or empty
+    std::vector<LevelBox> boxes;
+    std::vector<LevelWire> wires;
+};
+
+/// The level at `path`; the path must exist in the document (see isValid).
+ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path);
+/// Whether each step names a composite cell of the graph before it.
+bool isValid(const ModelAnalysis& analysis, const LevelPath& path);
+/// How many instances the last step's cell has; 0 when it is not repeated.
+std::int64_t repeatOf(const ModelAnalysis& analysis, const LevelPath& path);
+
+} // namespace celloom::ui

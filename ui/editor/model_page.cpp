@@ -1,0 +1,330 @@
+#include "ui/editor/model_page.h"
+
+#include "models/families/families.h"
+#include "ui/common/format.h"
+#include "ui/common/recipe_document.h"
+#include "ui/common/theme.h"
+#include "ui/common/widgets.h"
+#include "ui/editor/graph_view.h"
+#include "ui/editor/inspector.h"
+#include "ui/shell/language.h"
+#include "ui/shell/services.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QStackedWidget>
+#include <QTimer>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace celloom::ui {
+
+namespace {
+constexpr int kPatienceMs = 400; // layouts faster than this never show that they take time
+constexpr int kInspectorWidth = 308;
+} // namespace
+
+ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_services(services), m_layouter(new GraphLayouter(this)) {
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    auto* left = new QVBoxLayout;
+    left->setSpacing(0);
+    left->addWidget(buildToolRow());
+    left->addWidget(buildCanvas(), 1);
+    left->addWidget(buildProblems());
+    layout->addLayout(left, 1);
+    layout->addWidget(makeLine(this, true));
+    m_inspector = new Inspector(services, this);
+    m_inspector->setFixedWidth(kInspectorWidth);
+    layout->addWidget(m_inspector);
+
+    m_arrangingTimer = new QTimer(this);
+    m_arrangingTimer->setSingleShot(true);
+    m_arrangingTimer->setInterval(kPatienceMs);
+    connect(m_arrangingTimer, &QTimer::timeout, this, [this] { m_arranging->setVisible(m_layouter->isBusy()); });
+    connect(m_layouter, &GraphLayouter::ready, this, [this](const LayoutResultPtr& result) {
+        m_arranging->hide();
+        m_view->place(*result);
+        m_isFitted = true;
+    });
+    connect(&services.analyser, &ModelAnalyser::ready, this, &ModelPage::onAnalysis);
+    connect(m_view, &GraphView::boxChosen, this, [this](std::optional<std::size_t> box) {
+        if (m_analysis && m_level.graph) m_inspector->show(m_analysis, m_level, box);
+    });
+    connect(m_view, &GraphView::stepInRequested, this, &ModelPage::stepIn);
+    connect(m_view, &GraphView::stepOutRequested, this, &ModelPage::stepOut);
+    connect(m_view, &GraphView::zoomChanged, this, [this] { m_zoom->setText(QStringLiteral("%1 %").arg(m_view->zoomPercent())); });
+    texts.add([this] {
+        fillPresets();
+        rebuildTrail();
+        showProblems();
+    });
+    connect(&services.recipe, &RecipeDocument::replaced, this, &ModelPage::fillPresets);
+    connect(&services.recipe, &RecipeDocument::valueChanged, this, [this](const QString& key) {
+        if (key == QLatin1String("model.source")) fillPresets();
+    });
+}
+
+QWidget* ModelPage::buildToolRow() {
+    auto* bar = new QFrame(this);
+    bar->setProperty("role", QStringLiteral("bar"));
+    bar->setFixedHeight(44);
+    auto* layout = new QHBoxLayout(bar);
+    layout->setContentsMargins(14, 4, 10, 4);
+    layout->setSpacing(8);
+    m_preset = new QComboBox(bar);
+    m_preset->setMinimumWidth(190);
+    connect(m_preset, &QComboBox::activated, this, [this](int index) {
+        m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(m_preset->itemData(index).toString()));
+    });
+    m_trailHolder = new QWidget(bar);
+    m_trail = new QHBoxLayout(m_trailHolder);
+    m_trail->setContentsMargins(0, 0, 0, 0);
+    m_trail->setSpacing(0);
+    m_instanceLabel = makeLabel("muted", bar);
+    m_instance = new QSpinBox(bar);
+    m_instance->setButtonSymbols(QAbstractSpinBox::PlusMinus);
+    connect(m_instance, &QSpinBox::valueChanged, this, [this](int value) {
+        if (m_path.empty() || m_path.back().instance == value) return;
+        m_path.back().instance = value;
+        showLevel();
+    });
+    layout->addWidget(m_preset);
+    layout->addSpacing(6);
+    layout->addWidget(m_trailHolder);
+    layout->addWidget(m_instanceLabel);
+    layout->addWidget(m_instance);
+    layout->addStretch(1);
+    QToolButton* minus = makeQuietButton(bar);
+    m_zoom = makeLabel("muted", bar);
+    m_zoom->setMinimumWidth(46);
+    m_zoom->setAlignment(Qt::AlignCenter);
+    QToolButton* plus = makeQuietButton(bar);
+    QToolButton* fit = makeQuietButton(bar);
+    fit->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    for (QWidget* widget : std::initializer_list<QWidget*>{minus, m_zoom, plus, fit}) layout->addWidget(widget);
+    connect(minus, &QToolButton::clicked, this, [this] {
+        m_isFitted = false;
+        m_view->zoomBy(1 / 1.2);
+    });
+    connect(plus, &QToolButton::clicked, this, [this] {
+        m_isFitted = false;
+        m_view->zoomBy(1.2);
+    });
+    connect(fit, &QToolButton::clicked, this, [this] {
+        m_isFitted = true;
+        m_view->fit();
+    });
+    const auto setIcons = [this, minus, plus, fit] {
+        minus->setIcon(m_services.theme.icon(QStringLiteral("minus")));
+        plus->setIcon(m_services.theme.icon(QStringLiteral("plus")));
+        fit->setIcon(m_services.theme.icon(QStringLiteral("fit")));
+    };
+    setIcons();
+    connect(&m_services.theme, &Theme::changed, this, setIcons);
+    texts.add([this, minus, plus, fit] {
+        m_preset->setAccessibleName(tr("Model"));
+        m_preset->setToolTip(tr("The model of the recipe"));
+        m_instanceLabel->setText(tr("instance"));
+        m_instance->setAccessibleName(tr("Instance of the repeated cell"));
+        minus->setToolTip(tr("Smaller (−)"));
+        minus->setAccessibleName(tr("Smaller"));
+        plus->setToolTip(tr("Larger (+)"));
+        plus->setAccessibleName(tr("Larger"));
+        fit->setText(tr("Fit"));
+        fit->setToolTip(tr("Show the whole graph (0)"));
+    });
+    return bar;
+}
+
+QWidget* ModelPage::buildCanvas() {
+    m_stack = new QStackedWidget(this);
+    m_message = new EmptyState(m_stack);
+    m_view = new GraphView(m_services.theme, m_stack);
+    m_stack->addWidget(m_message);
+    m_stack->addWidget(m_view);
+    m_arranging = new QFrame(m_stack);
+    m_arranging->setProperty("role", QStringLiteral("card"));
+    auto* layout = new QHBoxLayout(m_arranging);
+    auto* text = makeLabel("muted", m_arranging);
+    auto* cancel = new QPushButton(m_arranging);
+    layout->addWidget(text);
+    layout->addWidget(cancel);
+    connect(cancel, &QPushButton::clicked, m_layouter, &GraphLayouter::cancel);
+    m_arranging->move(14, 14);
+    m_arranging->hide();
+    texts.add([this, text, cancel] {
+        text->setText(tr("Arranging the graph…"));
+        cancel->setText(tr("Show it in rows"));
+        m_arranging->adjustSize();
+        m_view->setAccessibleName(tr("Graph of the model"));
+        m_message->setTexts(tr("Opening the model…"), {});
+    });
+    return m_stack;
+}
+
+QWidget* ModelPage::buildProblems() {
+    auto* panel = new QFrame(this);
+    m_problemPanel = panel;
+    panel->setProperty("role", QStringLiteral("statusbar"));
+    auto* layout = new QVBoxLayout(panel);
+    layout->setContentsMargins(14, 7, 14, 7);
+    layout->setSpacing(4);
+    m_problemTitle = makeLabel("title", panel);
+    m_problems = new QListWidget(panel);
+    m_problems->setMaximumHeight(130);
+    m_problems->setWordWrap(true);
+    layout->addWidget(m_problemTitle);
+    layout->addWidget(m_problems);
+    return panel;
+}
+
+void ModelPage::fillPresets() {
+    const QSignalBlocker blocker(m_preset);
+    m_preset->clear();
+    const bool isChinese = m_services.language.isChinese();
+    const QString current = fromUtf8(m_services.recipe.recipe().text("model.source"));
+    for (const families::Preset& preset : families::presets()) {
+        m_preset->addItem(fromUtf8(preset.name), fromUtf8(preset.name));
+        m_preset->setItemData(m_preset->count() - 1, fromUtf8(isChinese && !preset.summaryZh.empty() ? preset.summaryZh : preset.summary), Qt::ToolTipRole);
+    }
+    int index = m_preset->findData(current);
+    if (index < 0) {
+        m_preset->addItem(current, current);
+        index = m_preset->count() - 1;
+    }
+    m_preset->setCurrentIndex(index);
+}
+
+QString ModelPage::context() const {
+    if (!m_analysis || m_analysis->openError) return {};
+    QString text = fromUtf8(m_analysis->document.main.name);
+    for (const LevelStep& step : m_path) text += QStringLiteral(" › ") + fromUtf8(step.cell);
+    return text;
+}
+
+void ModelPage::onAnalysis(const ModelAnalysisPtr& analysis) {
+    m_analysis = analysis;
+    if (analysis->openError) {
+        m_path.clear();
+        m_level = {};
+        m_message->setTexts(tr("The model could not be opened"), Format::error(*analysis->openError));
+        m_stack->setCurrentIndex(0);
+        m_inspector->clear();
+        rebuildTrail();
+    } else {
+        if (!isValid(*analysis, m_path)) m_path.clear();
+        const std::int64_t repeat = repeatOf(*analysis, m_path);
+        if (repeat > 0 && m_path.back().instance >= repeat) m_path.back().instance = repeat - 1;
+        showLevel();
+    }
+    showProblems();
+}
+
+void ModelPage::showLevel() {
+    m_level = makeLevel(*m_analysis, m_path);
+    std::vector<BoxBadges> badges;
+    for (const LevelBox& box : m_level.boxes) badges.push_back({treatmentTexts(*m_analysis, box.instances)});
+    m_view->setLevel(m_level, badges);
+    m_stack->setCurrentIndex(1);
+    m_layouter->request(m_view->layoutInput());
+    m_arrangingTimer->start();
+    m_inspector->show(m_analysis, m_level, std::nullopt);
+    rebuildTrail();
+    Q_EMIT contextChanged();
+}
+
+void ModelPage::rebuildTrail() {
+    while (QLayoutItem* item = m_trail->takeAt(0)) {
+        if (item->widget()) item->widget()->deleteLater();
+        delete item;
+    }
+    const bool hasModel = m_analysis && !m_analysis->openError;
+    const auto addStep = [this](const QString& text, LevelPath path, bool isLast) {
+        auto* button = makeQuietButton(m_trailHolder);
+        button->setText(text);
+        button->setEnabled(!isLast);
+        connect(button, &QToolButton::clicked, this, [this, path] { goTo(path); });
+        m_trail->addWidget(button);
+        if (isLast) return;
+        auto* arrow = makeLabel("muted", m_trailHolder);
+        arrow->setText(QStringLiteral("›"));
+        m_trail->addWidget(arrow);
+    };
+    if (hasModel) {
+        addStep(fromUtf8(m_analysis->document.main.name), {}, m_path.empty());
+        for (std::size_t i = 0; i < m_path.size(); ++i)
+            addStep(fromUtf8(m_path[i].cell), {m_path.begin(), m_path.begin() + static_cast<std::ptrdiff_t>(i) + 1}, i + 1 == m_path.size());
+    }
+    const std::int64_t repeat = hasModel ? repeatOf(*m_analysis, m_path) : 0;
+    m_instanceLabel->setVisible(repeat > 0);
+    m_instance->setVisible(repeat > 0);
+    if (repeat > 0) {
+        const QSignalBlocker blocker(m_instance);
+        m_instance->setRange(0, static_cast<int>(repeat - 1));
+        m_instance->setValue(static_cast<int>(m_path.back().instance));
+        m_instance->setSuffix(tr(" of %1").arg(repeat));
+    }
+}
+
+void ModelPage::goTo(LevelPath path) {
+    m_path = std::move(path);
+    showLevel();
+    m_view->setFocus();
+}
+
+void ModelPage::stepIn(std::size_t box) {
+    if (box >= m_level.boxes.size() || m_level.boxes[box].kind != BoxKind::Composite) return;
+    LevelPath path = m_path;
+    path.push_back({m_level.boxes[box].name, 0});
+    goTo(std::move(path));
+}
+
+void ModelPage::stepOut() {
+    if (m_path.empty()) return;
+    const std::string left = m_path.back().cell;
+    goTo({m_path.begin(), m_path.end() - 1});
+    for (std::size_t i = 0; i < m_level.boxes.size(); ++i) {
+        if (m_level.boxes[i].name == left) m_view->choose(i);
+    }
+}
+
+void ModelPage::showProblems() {
+    m_problems->clear();
+    int count = 0;
+    const auto add = [&](bool isError, const QString& text) {
+        auto* item = new QListWidgetItem(m_services.theme.icon(QStringLiteral("warning"), isError ? "bad" : "warning"), text);
+        m_problems->addItem(item);
+        ++count;
+    };
+    if (m_analysis) {
+        for (const graph::Problem& problem : m_analysis->expansion.problems) {
+            QString text = fromUtf8(problem.path);
+            if (!text.isEmpty()) text += QStringLiteral(": ");
+            text += fromUtf8(problem.message);
+            if (!problem.hint.empty()) text += QLatin1Char(' ') + fromUtf8(problem.hint);
+            add(problem.severity == graph::Problem::Severity::Error, text);
+        }
+        if (m_analysis->ruleError) add(true, tr("Rules: %1").arg(Format::error(*m_analysis->ruleError)));
+    }
+    m_problems->setVisible(count > 0);
+    m_problemTitle->setText(count == 0 ? tr("No problems found") : tr("%n problem(s)", nullptr, count));
+    setRole(m_problemTitle, count == 0 ? "small" : "title");
+    m_problemPanel->setVisible(m_analysis && !m_analysis->openError);
+}
+
+void ModelPage::resizeEvent(QResizeEvent* event) {
+    Page::resizeEvent(event);
+    if (m_isFitted) QTimer::singleShot(0, m_view, [this] { m_view->fit(); });
+}
+
+void ModelPage::showEvent(QShowEvent* event) {
+    Page::showEvent(event);
+    if (m_isFitted) QTimer::singleShot(0, m_view, [this] { m_view->fit(); });
+}
+
+} // namespace celloom::ui

@@ -1,0 +1,72 @@
+// The Model page: the graph of the recipe's model, read-only: step into composites, inspect, see what is wrong.
+#pragma once
+
+#include "ui/editor/graph_layout.h"
+#include "ui/editor/model_level.h"
+#include "ui/shell/page.h"
+
+#include <optional>
+
+class QComboBox;
+class QHBoxLayout;
+class QLabel;
+class QListWidget;
+class QSpinBox;
+class QStackedWidget;
+class QTimer;
+class QToolButton;
+
+namespace celloom::ui {
+
+class EmptyState;
+class GraphView;
+class Inspector;
+struct Services;
+
+class ModelPage : public Page {
+    Q_OBJECT
+public:
+    explicit ModelPage(Services& services, QWidget* parent = nullptr);
+    [[nodiscard]] QString context() const override;
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+    void showEvent(QShowEvent* event) override;
+
+private:
+    QWidget* buildToolRow();
+    QWidget* buildCanvas();
+    QWidget* buildProblems();
+    void fillPresets();
+    void onAnalysis(const ModelAnalysisPtr& analysis);
+    void showLevel();
+    void showProblems();
+    void rebuildTrail();
+    void goTo(LevelPath path);
+    void stepIn(std::size_t box);
+    void stepOut();
+
+    Services& m_services;
+    GraphLayouter* m_layouter;
+    ModelAnalysisPtr m_analysis;
+    LevelPath m_path;
+    ModelLevel m_level;
+    QComboBox* m_preset;
+    QHBoxLayout* m_trail;
+    QWidget* m_trailHolder;
+    QLabel* m_instanceLabel;
+    QSpinBox* m_instance;
+    QLabel* m_zoom;
+    QStackedWidget* m_stack;
+    EmptyState* m_message;
+    GraphView* m_view;
+    Inspector* m_inspector;
+    QWidget* m_problemPanel;
+    QLabel* m_problemTitle;
+    QListWidget* m_problems;
+    QWidget* m_arranging;
+    QTimer* m_arrangingTimer;
+    bool m_isFitted = false; // the user has not zoomed since the level was placed
+};
+
+} // namespace celloom::ui

@@ -1,0 +1,164 @@
+#include "ui/live/run_header.h"
+
+#include "ui/common/engine_client.h"
+#include "ui/common/format.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include <cmath>
+
+namespace celloom::ui {
+
+using store::RunState;
+
+RunHeader::RunHeader(QWidget* parent) : QFrame(parent) {
+    setProperty("role", QStringLiteral("card"));
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(16, 12, 14, 12);
+    layout->setSpacing(16);
+    auto* column = new QVBoxLayout;
+    column->setSpacing(8);
+    auto* line = new QHBoxLayout;
+    line->setSpacing(12);
+    m_state = new QLabel(this);
+    m_facts = new ElidedLabel(Qt::ElideRight, this);
+    line->addWidget(m_state);
+    line->addWidget(m_facts, 1);
+    m_bar = new QProgressBar(this);
+    m_bar->setTextVisible(false);
+    column->addLayout(line);
+    column->addWidget(m_bar);
+    layout->addLayout(column, 1);
+    m_pause = new QPushButton(this);
+    m_save = new QPushButton(this);
+    m_stop = new QPushButton(this);
+    m_resume = new QPushButton(this);
+    auto* buttons = new QHBoxLayout;
+    buttons->setSpacing(8);
+    for (QPushButton* button : {m_pause, m_save, m_stop, m_resume}) {
+        button->setMinimumWidth(84);
+        buttons->addWidget(button);
+    }
+    layout->addLayout(buttons);
+    connect(m_pause, &QPushButton::clicked, this, [this] { Q_EMIT actionRequested(state() == RunState::Paused ? QStringLiteral("continue") : QStringLiteral("pause")); });
+    connect(m_save, &QPushButton::clicked, this, [this] { Q_EMIT actionRequested(QStringLiteral("save")); });
+    connect(m_stop, &QPushButton::clicked, this, [this] { Q_EMIT actionRequested(QStringLiteral("stop")); });
+    connect(m_resume, &QPushButton::clicked, this, &RunHeader::resumeRequested);
+    m_texts.add([this] {
+        m_save->setText(tr("Save now"));
+        m_save->setToolTip(tr("Write a checkpoint after the current step"));
+        m_stop->setText(tr("Stop and save"));
+        m_stop->setToolTip(tr("Write a checkpoint and end the run; it can be resumed"));
+        m_resume->setText(tr("Resume training"));
+        m_resume->setToolTip(tr("Go on from the last checkpoint"));
+        m_bar->setAccessibleName(tr("Progress of the run"));
+        refresh();
+    });
+}
+
+void RunHeader::clear() {
+    m_progress = {};
+    m_record = {};
+    m_hasProgress = m_hasRecord = m_isBusy = false;
+    m_error.clear();
+    refresh();
+}
+
+void RunHeader::setProgress(const store::Progress& progress) {
+    m_progress = progress;
+    m_hasProgress = true;
+    refresh();
+}
+
+void RunHeader::setProgress(const RunProgress& progress) {
+    m_progress.step = progress.step;
+    m_progress.totalSteps = progress.totalSteps;
+    m_progress.stage = toUtf8(progress.stage);
+    m_progress.remainingSeconds = progress.remainingSeconds;
+    m_progress.elapsedSeconds = progress.elapsedSeconds;
+    refresh();
+}
+
+void RunHeader::setRecord(const store::RunRecord& record) {
+    m_record = record;
+    m_hasRecord = true;
+    refresh();
+}
+
+void RunHeader::setError(const QString& text) {
+    m_error = text;
+    refresh();
+}
+
+void RunHeader::setBusy(bool isBusy) {
+    m_isBusy = isBusy;
+    refresh();
+}
+
+RunState RunHeader::state() const {
+    if (m_hasRecord && store::isOver(m_record.state)) return m_record.state;
+    if (m_hasProgress) return m_progress.state;
+    return m_hasRecord ? m_record.state : RunState::Queued;
+}
+
+/// The engine's stages, in the language shown; one that is not known here is shown as it came.
+QString RunHeader::stageText() const {
+    const std::string& stage = m_progress.stage;
+    if (stage == "starting") return tr("starting");
+    if (stage == "tokenizer") return tr("training the tokenizer");
+    if (stage == "tokenising") return tr("tokenising");
+    if (stage == "building") return tr("building the model");
+    if (stage == "training") return tr("training");
+    if (stage == "evaluating") return tr("evaluating");
+    if (stage == "sampling") return tr("writing samples");
+    if (stage == "saving") return tr("saving");
+    return fromUtf8(stage);
+}
+
+QString RunHeader::facts() const {
+    if (!m_error.isEmpty()) return m_error;
+    const RunState now = state();
+    QStringList parts;
+    if (m_hasRecord && store::isOver(now) && !m_record.outcome.empty()) parts.append(fromUtf8(m_record.outcome));
+    if (!store::isOver(now) && !m_progress.stage.empty() && m_progress.stage != "training") parts.append(stageText());
+    const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step, total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
+    if (total > 0) parts.append(tr("step %1 / %2").arg(Format::count(step), Format::count(total)));
+    if (m_hasProgress && m_progress.totalEpochs > 0) {
+        const double shown = std::min(std::floor(m_progress.epoch) + 1, std::ceil(m_progress.totalEpochs));
+        parts.append(tr("epoch %1 of %2").arg(shown).arg(QString::number(m_progress.totalEpochs, 'g', 4)));
+    }
+    const double elapsed = m_hasProgress ? m_progress.elapsedSeconds : m_record.elapsedSeconds;
+    if (elapsed > 0) parts.append(tr("%1 elapsed").arg(Format::duration(elapsed)));
+    if (now == RunState::Running && m_progress.remainingSeconds >= 0) parts.append(tr("about %1 left").arg(Format::duration(m_progress.remainingSeconds)));
+    if (parts.isEmpty()) parts.append(tr("waiting for the first step"));
+    return parts.join(QStringLiteral(" · "));
+}
+
+void RunHeader::refresh() {
+    const RunState now = state();
+    m_state->setText(Format::runState(now));
+    setLook(m_state, "state", QString::fromLatin1(Format::stateLook(now)));
+    m_facts->setText(facts());
+    const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step, total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
+    const bool isUnknown = total <= 0 && !store::isOver(now);
+    m_bar->setRange(0, isUnknown ? 0 : 1000);
+    m_bar->setValue(isUnknown || total <= 0 ? 0 : static_cast<int>(std::min<std::int64_t>(1000, 1000 * step / total)));
+    const bool isGoing = now == RunState::Running || now == RunState::Paused;
+    m_pause->setText(now == RunState::Paused ? tr("Continue") : tr("Pause"));
+    m_pause->setVisible(isGoing);
+    m_save->setVisible(isGoing);
+    m_stop->setVisible(!store::isOver(now) && now != RunState::Stopping);
+    m_resume->setVisible(now == RunState::Interrupted || now == RunState::Stopped || now == RunState::Failed);
+    for (QPushButton* button : {m_pause, m_save, m_stop, m_resume}) button->setEnabled(!m_isBusy);
+}
+
+void RunHeader::changeEvent(QEvent* event) {
+    QFrame::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange) m_texts.refresh();
+}
+
+} // namespace celloom::ui

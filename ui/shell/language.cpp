@@ -1,0 +1,25 @@
+#include "ui/shell/language.h"
+
+#include "models/base/result.h"
+
+#include <QCoreApplication>
+#include <QLocale>
+
+namespace celloom::ui {
+
+void Language::choose(const QString& code) {
+    const bool systemIsChinese = QLocale::system().language() == QLocale::Chinese;
+    const QString next = code.isEmpty() ? (systemIsChinese ? QStringLiteral("zh_CN") : QStringLiteral("en")) : code;
+    if (next == m_shown) return;
+    m_shown = next;
+    if (isChinese()) {
+        CELLOOM_CHECK(m_translator.load(QStringLiteral(":/i18n/celloom_zh_CN.qm")));
+        QCoreApplication::installTranslator(&m_translator);
+    } else {
+        QCoreApplication::removeTranslator(&m_translator);
+    }
+    QLocale::setDefault(QLocale(isChinese() ? QLocale::Chinese : QLocale::English));
+    Q_EMIT changed();
+}
+
+} // namespace celloom::ui

@@ -1,0 +1,29 @@
+// The window's language, switched while it runs.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <QTranslator>
+
+namespace celloom::ui {
+
+class Language : public QObject {
+    Q_OBJECT
+public:
+    explicit Language(QObject* parent = nullptr) : QObject(parent) {}
+
+    /// "en" or "zh_CN"; empty follows the system. Every widget gets QEvent::LanguageChange.
+    void choose(const QString& code);
+    /// What is shown now: "en" or "zh_CN".
+    [[nodiscard]] QString shown() const { return m_shown; }
+    [[nodiscard]] bool isChinese() const { return m_shown == QLatin1String("zh_CN"); }
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    QTranslator m_translator;
+    QString m_shown = QStringLiteral("en");
+};
+
+} // namespace celloom::ui

@@ -1,0 +1,307 @@
+#include "ui/shell/main_window.h"
+
+#include "ui/common/engine_client.h"
+#include "ui/common/format.h"
+#include "ui/common/recipe_document.h"
+#include "ui/common/theme.h"
+#include "ui/editor/model_page.h"
+#include "ui/history/history_page.h"
+#include "ui/live/live_page.h"
+#include "ui/shell/bottom_bar.h"
+#include "ui/shell/coming_page.h"
+#include "ui/shell/notice.h"
+#include "ui/shell/services.h"
+#include "ui/shell/top_bar.h"
+#include "ui/shell/welcome_page.h"
+#include "ui/train/train_page.h"
+
+#include <QCloseEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QSettings>
+#include <QShortcut>
+#include <QStackedWidget>
+#include <QVBoxLayout>
+
+namespace celloom::ui {
+
+MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent), m_services(services) {
+    setWindowTitle(QStringLiteral("Celloom"));
+    setWindowIcon(services.theme.icon(QStringLiteral("celloom"), "accent"));
+    setMinimumSize(960, 600);
+
+    auto* central = new QWidget(this);
+    auto* column = new QVBoxLayout(central);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    m_top = new TopBar(services, central);
+    m_notice = new Notice(services.theme, central);
+    m_pages = new PageBar(services.theme, central);
+    m_bottom = new BottomBar(services, central);
+    m_stack = new QStackedWidget(central);
+    auto* middle = new QHBoxLayout;
+    middle->setSpacing(0);
+    auto* content = new QVBoxLayout;
+    content->setSpacing(0);
+    content->addWidget(m_notice);
+    content->addWidget(m_stack, 1);
+    middle->addWidget(m_pages);
+    middle->addLayout(content, 1);
+    column->addWidget(m_top);
+    column->addLayout(middle, 1);
+    column->addWidget(m_bottom);
+    setCentralWidget(central);
+
+    buildPages(m_stack);
+    connectEngine();
+    addShortcuts();
+    showWelcome();
+    if (!restoreGeometry(services.settings.value(QStringLiteral("geometry")).toByteArray())) resize(1440, 900);
+
+    const auto analyse = [this] { m_services.analyser.request(m_services.recipe.recipe()); };
+    connect(&services.recipe, &RecipeDocument::replaced, this, analyse);
+    connect(&services.recipe, &RecipeDocument::valueChanged, this, [analyse](const QString& key) {
+        static const QStringList matters{QStringLiteral("train.batch_size"), QStringLiteral("train.sequence_length"), QStringLiteral("rules"),
+                                         QStringLiteral("tokenizer.vocab_size"), QStringLiteral("tokenizer.path")};
+        if (key.startsWith(QLatin1String("model.")) || matters.contains(key)) analyse();
+    });
+    connect(&services.analyser, &ModelAnalyser::ready, this, [this] {
+        if (m_isChecking) finishCheck();
+    });
+    analyse();
+    services.store.refreshRuns();
+}
+
+void MainWindow::buildPages(QStackedWidget* stack) {
+    m_model = new ModelPage(m_services, stack);
+    auto* data = new ComingPage(m_services.theme, ComingPage::Kind::Data, stack);
+    m_train = new TrainPage(m_services, stack);
+    m_live = new LivePage(m_services, stack);
+    m_history = new HistoryPage(m_services, stack);
+    auto* tryOut = new ComingPage(m_services.theme, ComingPage::Kind::Try, stack);
+    m_byId = {m_model, data, m_train, m_live, m_history, tryOut};
+    m_welcome = new WelcomePage(m_services, stack);
+    for (Page* page : m_byId) {
+        stack->addWidget(page);
+        connect(page, &Page::contextChanged, this, &MainWindow::refreshContext);
+    }
+    stack->addWidget(m_welcome);
+
+    connect(m_pages, &PageBar::chosen, this, &MainWindow::showPage);
+    connect(m_top, &TopBar::homeRequested, this, &MainWindow::showWelcome);
+    connect(m_top, &TopBar::runRequested, this, &MainWindow::run);
+    connect(m_top, &TopBar::validateRequested, this, &MainWindow::validate);
+    connect(data, &ComingPage::trainRequested, this, [this] { showPage(PageId::Train); });
+    connect(m_welcome, &WelcomePage::runExampleRequested, this, [this](const QString& path) {
+        openRecipe(path);
+        if (m_services.recipe.filePath() == QFileInfo(path).absoluteFilePath()) run();
+    });
+    connect(m_welcome, &WelcomePage::openExampleRequested, this, &MainWindow::openRecipe);
+    connect(m_welcome, &WelcomePage::openRecipeRequested, this, &MainWindow::chooseRecipe);
+    connect(m_welcome, &WelcomePage::runChosen, this, &MainWindow::openRun);
+    connect(m_welcome, &WelcomePage::historyRequested, this, [this] { showPage(PageId::History); });
+    connect(m_train, &TrainPage::openRequested, this, &MainWindow::chooseRecipe);
+    connect(m_train, &TrainPage::failed, this, [this](const QString& text) { m_notice->show(Notice::Level::Error, text); });
+    connect(m_train, &TrainPage::modelRequested, this, [this] { showPage(PageId::Model); });
+    connect(m_history, &HistoryPage::runChosen, this, &MainWindow::openRun);
+    connect(m_history, &HistoryPage::resumeRequested, this, &MainWindow::resumeRun);
+    connect(m_history, &HistoryPage::cloneRequested, this, &MainWindow::cloneRun);
+    connect(m_history, &HistoryPage::failed, this, [this](const QString& text) { m_notice->show(Notice::Level::Error, text); });
+    connect(m_live, &LivePage::failed, this, [this](const QString& text) { m_notice->show(Notice::Level::Error, text); });
+    connect(m_live, &LivePage::runChosen, this, &MainWindow::openRun);
+    connect(m_live, &LivePage::resumeRequested, this, &MainWindow::resumeRun);
+    connect(m_live, &LivePage::welcomeRequested, this, &MainWindow::showWelcome);
+}
+
+void MainWindow::connectEngine() {
+    RunStore& store = m_services.store;
+    connect(&store, &RunStore::runsLoaded, this, &MainWindow::openStartingRun);
+    connect(&store, &RunStore::failed, this, [this](const QString& text) { m_notice->show(Notice::Level::Error, text); });
+    connect(&store, &RunStore::recipeLoaded, this, [this](const QString& folder, const QString& json, const QString& error) {
+        if (folder != std::exchange(m_clonePending, QString())) return;
+        auto recipe = error.isEmpty() ? recipe::Recipe::fromJson(toUtf8(json), toUtf8(folder)) : Result<recipe::Recipe>(fail(toUtf8(error)));
+        if (!recipe) {
+            m_notice->show(Notice::Level::Error, Format::error(recipe.error()));
+            return;
+        }
+        m_services.recipe.take(std::move(*recipe), tr("copy of %1").arg(folder));
+        showPage(PageId::Train);
+    });
+    EngineClient& engine = m_services.engine;
+    connect(&engine, &EngineClient::runChanged, &store, [&store] { store.refreshRuns(); });
+    connect(&engine, &EngineClient::resyncNeeded, &store, [&store] {
+        store.refreshRuns();
+        store.poll();
+    });
+    const auto refreshRun = [this] {
+        const bool isConnected = m_services.engine.state() == EngineClient::State::Connected;
+        m_top->setRunEnabled(isConnected, isConnected ? QString() : m_services.engine.detail());
+    };
+    connect(&engine, &EngineClient::stateChanged, this, refreshRun);
+    m_texts.add(refreshRun);
+}
+
+void MainWindow::addShortcuts() {
+    for (int i = 0; i < kPageCount; ++i) {
+        auto* shortcut = new QShortcut(QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)), this);
+        connect(shortcut, &QShortcut::activated, this, [this, i] { showPage(static_cast<PageId>(i)); });
+    }
+    auto* home = new QShortcut(QKeySequence(Qt::CTRL | Qt::Key_0), this);
+    connect(home, &QShortcut::activated, this, &MainWindow::showWelcome);
+    auto* open = new QShortcut(QKeySequence::Open, this);
+    connect(open, &QShortcut::activated, this, &MainWindow::chooseRecipe);
+    auto* save = new QShortcut(QKeySequence::Save, this);
+    connect(save, &QShortcut::activated, this, [this] { m_train->save(); });
+    auto* quit = new QShortcut(QKeySequence::Quit, this);
+    connect(quit, &QShortcut::activated, this, &QWidget::close);
+}
+
+/// Once, when the runs are known for the first time: a run that is going is what one wants to see.
+void MainWindow::openStartingRun(const RunListPtr& runs) {
+    if (std::exchange(m_hasChosenStart, true)) return;
+    for (const store::RunRecord& run : *runs) {
+        if (store::isOver(run.state)) continue;
+        openRun(fromUtf8(run.folder));
+        return;
+    }
+}
+
+void MainWindow::showPage(PageId page) {
+    m_stack->setCurrentWidget(m_byId[static_cast<std::size_t>(page)]);
+    m_pages->setCurrent(page);
+    refreshContext();
+}
+
+void MainWindow::showWelcome() {
+    m_stack->setCurrentWidget(m_welcome);
+    m_pages->clearCurrent();
+    refreshContext();
+}
+
+void MainWindow::refreshContext() {
+    auto* page = qobject_cast<Page*>(m_stack->currentWidget());
+    m_top->setContext(page ? page->context() : QString());
+}
+
+void MainWindow::openRecipe(const QString& path) {
+    if (Status status = m_services.recipe.open(path); !status) {
+        m_notice->show(Notice::Level::Error, Format::error(status.error()));
+        return;
+    }
+    m_services.settings.setValue(QStringLiteral("recipe"), path);
+    showPage(PageId::Train);
+}
+
+void MainWindow::chooseRecipe() {
+    auto* dialog = new QFileDialog(this, tr("Open recipe"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setNameFilters({tr("Recipes (*.json)"), tr("All files (*)")});
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    dialog->setDirectory(QFileInfo(m_services.settings.value(QStringLiteral("recipe")).toString()).absolutePath());
+    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openRecipe);
+    dialog->open();
+}
+
+void MainWindow::run() {
+    check(true);
+}
+
+void MainWindow::validate() {
+    check(false);
+}
+
+void MainWindow::check(bool andRun) {
+    m_runAfterCheck = andRun;
+    m_isChecking = true;
+    m_services.analyser.request(m_services.recipe.recipe());
+}
+
+void MainWindow::finishCheck() {
+    m_isChecking = false;
+    int errors = 0, warnings = 0;
+    QString first, firstKey;
+    for (const recipe::Problem& problem : m_services.recipe.problems()) {
+        const bool isError = problem.severity == recipe::Problem::Severity::Error;
+        ++(isError ? errors : warnings);
+        if (isError && first.isEmpty()) {
+            first = m_train->problemText(problem);
+            firstKey = fromUtf8(problem.key);
+        }
+    }
+    const ModelAnalysisPtr analysis = m_services.analyser.latest();
+    QString modelError;
+    if (analysis->openError) modelError = Format::error(*analysis->openError);
+    else if (!analysis->expansion.ok()) modelError = Format::error(analysis->expansion.firstError());
+    else if (analysis->ruleError) modelError = Format::error(*analysis->ruleError);
+    m_train->showProblems();
+    if (errors > 0) {
+        m_notice->show(Notice::Level::Error, errors == 1 ? first : tr("%n problem(s). The first: ", nullptr, errors) + first, tr("Show the field"), [this, firstKey] {
+            showPage(PageId::Train);
+            m_train->focusField(firstKey);
+        });
+    } else if (!modelError.isEmpty()) {
+        const bool isRule = analysis->ruleError.has_value();
+        m_notice->show(Notice::Level::Error, modelError, isRule ? tr("Show the rules") : tr("Show the model"), [this, isRule] {
+            showPage(isRule ? PageId::Train : PageId::Model);
+            if (isRule) m_train->focusField(QStringLiteral("rules"));
+        });
+    } else if (m_runAfterCheck) {
+        submit();
+    } else if (warnings > 0) {
+        m_notice->show(Notice::Level::Warning, tr("The recipe can run, with %n warning(s) beside the fields.", nullptr, warnings));
+    } else {
+        m_notice->show(Notice::Level::Info, tr("The recipe and the model are in order."));
+    }
+}
+
+void MainWindow::submit() {
+    const recipe::Recipe& recipe = m_services.recipe.recipe();
+    QString name = fromUtf8(recipe.text("name"));
+    if (name.isEmpty()) name = m_services.recipe.filePath().isEmpty() ? fromUtf8(recipe.text("model.source")) : m_services.recipe.name();
+    const QByteArray json = QByteArray::fromStdString(recipe.withAbsolutePaths().toJson(false));
+    m_services.engine.submit(json, name, [this](const Result<QString>& run) {
+        if (!run) {
+            m_notice->show(Notice::Level::Error, Format::error(run.error()));
+            return;
+        }
+        m_services.store.refreshRuns();
+        openRun(*run);
+    });
+}
+
+void MainWindow::openRun(const QString& folder) {
+    m_live->open(folder);
+    showPage(PageId::Live);
+}
+
+void MainWindow::resumeRun(const QString& folder) {
+    m_services.engine.resume(folder, [this, folder](const Result<QString>& run) {
+        if (!run) {
+            m_notice->show(Notice::Level::Error, Format::error(run.error()));
+            return;
+        }
+        openRun(run->isEmpty() ? folder : *run);
+    });
+}
+
+void MainWindow::cloneRun(const QString& folder) {
+    m_clonePending = folder;
+    m_services.store.loadRecipe(folder);
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    // Runs belong to the engine and go on; an unsaved recipe is kept for the next start.
+    m_services.settings.setValue(QStringLiteral("geometry"), saveGeometry());
+    const bool isDraft = m_services.recipe.isModified() || m_services.recipe.filePath().isEmpty();
+    m_services.settings.setValue(QStringLiteral("draft"), isDraft ? fromUtf8(m_services.recipe.recipe().withAbsolutePaths().toJson()) : QString());
+    m_services.settings.setValue(QStringLiteral("draftName"), m_services.recipe.name());
+    event->accept();
+}
+
+void MainWindow::changeEvent(QEvent* event) {
+    QMainWindow::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange) m_texts.refresh();
+}
+
+} // namespace celloom::ui

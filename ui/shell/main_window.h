@@ -1,0 +1,74 @@
+// The window: bars, pages, and the few things that cross them: run, validate, open a run, open a recipe.
+#pragma once
+
+#include "ui/common/model_analysis.h"
+#include "ui/common/run_store.h"
+#include "ui/common/texts.h"
+#include "ui/shell/page_bar.h"
+
+#include <QMainWindow>
+
+class QStackedWidget;
+
+namespace celloom::ui {
+
+class BottomBar;
+class HistoryPage;
+class LivePage;
+class ModelPage;
+class Notice;
+class Page;
+class TopBar;
+class TrainPage;
+class WelcomePage;
+struct Services;
+
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+public:
+    explicit MainWindow(Services& services, QWidget* parent = nullptr);
+
+    void showPage(PageId page);
+    void showWelcome();
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
+private:
+    void buildPages(QStackedWidget* stack);
+    void connectEngine();
+    void addShortcuts();
+    void openStartingRun(const RunListPtr& runs);
+    void refreshContext();
+
+    void openRecipe(const QString& path);
+    void chooseRecipe();
+    void run();
+    void validate();
+    /// Waits for the analysis of the recipe as it is now, then reports, and with `andRun` submits.
+    void check(bool andRun);
+    void finishCheck();
+    void submit();
+    void openRun(const QString& folder);
+    void resumeRun(const QString& folder);
+    void cloneRun(const QString& folder);
+
+    Services& m_services;
+    Texts m_texts;
+    TopBar* m_top;
+    PageBar* m_pages;
+    BottomBar* m_bottom;
+    Notice* m_notice;
+    QStackedWidget* m_stack;
+    WelcomePage* m_welcome;
+    ModelPage* m_model;
+    TrainPage* m_train;
+    LivePage* m_live;
+    HistoryPage* m_history;
+    std::vector<Page*> m_byId;
+    bool m_isChecking = false, m_runAfterCheck = false, m_hasChosenStart = false;
+    QString m_clonePending;
+};
+
+} // namespace celloom::ui

@@ -1,0 +1,44 @@
+// A line under the top bar that says what just happened: a refusal with its hint, a finished check. It stays until closed or replaced.
+#pragma once
+
+#include "ui/common/texts.h"
+
+#include <QFrame>
+
+#include <functional>
+
+class QLabel;
+class QPushButton;
+class QTimer;
+class QToolButton;
+
+namespace celloom::ui {
+
+class Theme;
+
+class Notice : public QFrame {
+    Q_OBJECT
+public:
+    enum class Level { Info, Warning, Error };
+    Notice(Theme& theme, QWidget* parent = nullptr);
+
+    /// Infos go away by themselves after a few seconds.
+    void show(Level level, const QString& text);
+    /// With one button that does something about it.
+    void show(Level level, const QString& text, const QString& action, std::function<void()> act);
+
+protected:
+    void changeEvent(QEvent* event) override;
+
+private:
+    Theme& m_theme;
+    Texts m_texts;
+    QLabel* m_icon;
+    QLabel* m_text;
+    QPushButton* m_action;
+    QToolButton* m_close;
+    QTimer* m_timer;
+    std::function<void()> m_act;
+};
+
+} // namespace celloom::ui

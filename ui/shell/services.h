@@ -1,0 +1,28 @@
+// What every page works with. main() builds these and passes them down; they outlive all pages.
+#pragma once
+
+#include <QString>
+
+class QSettings;
+
+namespace celloom::ui {
+
+class EngineClient;
+class Language;
+class ModelAnalyser;
+class RecipeDocument;
+class RunStore;
+class Theme;
+
+struct Services {
+    Theme& theme;
+    Language& language;
+    QSettings& settings;
+    RecipeDocument& recipe;
+    ModelAnalyser& analyser;
+    RunStore& store;
+    EngineClient& engine;
+    QString recipesFolder; // example recipes; empty where none were found
+};
+
+} // namespace celloom::ui

@@ -1,0 +1,180 @@
+#include "ui/shell/welcome_page.h"
+
+#include "ui/common/format.h"
+#include "ui/common/theme.h"
+#include "ui/common/widgets.h"
+#include "ui/shell/services.h"
+
+#include <QDir>
+#include <QHBoxLayout>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace celloom::ui {
+
+namespace {
+
+constexpr int kRecentRuns = 6;
+constexpr int kColumnWidth = 760;
+const QString kSanguo = QStringLiteral("baichuan-tiny-sanguo");
+
+void clear(QLayout* layout) {
+    while (QLayoutItem* item = layout->takeAt(0)) {
+        if (QWidget* widget = item->widget()) widget->deleteLater();
+        if (QLayout* inner = item->layout()) clear(inner);
+        delete item;
+    }
+}
+
+} // namespace
+
+std::vector<Example> findExamples(const QString& folder) {
+    std::vector<Example> examples;
+    if (folder.isEmpty()) return examples;
+    const QDir dir(folder);
+    for (const QFileInfo& file : dir.entryInfoList({QStringLiteral("*.json")}, QDir::Files, QDir::Name))
+        examples.push_back({file.absoluteFilePath(), file.completeBaseName()});
+    // The main example comes first; the rest by name.
+    std::stable_partition(examples.begin(), examples.end(), [](const Example& example) { return example.name == kSanguo; });
+    return examples;
+}
+
+WelcomePage::WelcomePage(Services& services, QWidget* parent) : Page(parent), m_services(services) {
+    auto* outer = new QVBoxLayout(this);
+    outer->setContentsMargins(0, 0, 0, 0);
+    auto* scroll = new QScrollArea(this);
+    scroll->setProperty("role", QStringLiteral("page"));
+    scroll->setWidgetResizable(true);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    outer->addWidget(scroll);
+    auto* content = new QWidget(scroll);
+    scroll->setWidget(content);
+    auto* row = new QHBoxLayout(content);
+    row->setContentsMargins(24, 32, 24, 24);
+    row->addStretch(1);
+    auto* column = new QVBoxLayout;
+    column->setSpacing(14);
+    row->addLayout(column, 100);
+    row->addStretch(1);
+
+    auto* headline = makeLabel("headline", content);
+    auto* about = makeLabel("muted", content);
+    about->setWordWrap(true);
+    headline->setMaximumWidth(kColumnWidth);
+    about->setMaximumWidth(kColumnWidth);
+    texts.add([headline, about] {
+        headline->setText(tr("Build and train language models, cell by cell"));
+        about->setText(tr("Celloom is a workbench for large language models: a network drawn as a graph of cells, a recipe that says how to train it, "
+                          "an engine that runs on while this window is closed, and a history of every run."));
+    });
+    column->addWidget(headline);
+    column->addWidget(about);
+    column->addSpacing(6);
+    for (const Example& example : findExamples(services.recipesFolder)) column->addWidget(buildExample(example));
+
+    auto* open = new Card(content);
+    open->setMaximumWidth(kColumnWidth);
+    auto* openRow = new QHBoxLayout;
+    auto* openText = makeLabel("muted", open);
+    openText->setWordWrap(true);
+    auto* openButton = new QPushButton(open);
+    openRow->addWidget(openText, 1);
+    openRow->addWidget(openButton);
+    open->body()->addLayout(openRow);
+    connect(openButton, &QPushButton::clicked, this, &WelcomePage::openRecipeRequested);
+    texts.add([open, openText, openButton] {
+        open->setTitle(tr("Your own recipe"));
+        openText->setText(tr("A recipe is one JSON file with everything about a run: model, data, optimizer, precision, seed."));
+        openButton->setText(tr("Open recipe…"));
+    });
+    column->addWidget(open);
+
+    m_recent = new Card(content);
+    m_recent->setMaximumWidth(kColumnWidth);
+    m_recentRows = new QVBoxLayout;
+    m_recentRows->setSpacing(0);
+    m_recent->body()->addLayout(m_recentRows);
+    column->addWidget(m_recent);
+    column->addStretch(1);
+    texts.add([this] {
+        m_recent->setTitle(tr("Recent runs"));
+        if (m_runs) showRuns(m_runs);
+    });
+    m_recent->hide();
+    connect(&services.store, &RunStore::runsLoaded, this, &WelcomePage::showRuns);
+}
+
+QWidget* WelcomePage::buildExample(const Example& example) {
+    auto* card = new Card(this);
+    card->setMaximumWidth(kColumnWidth);
+    auto* text = makeLabel("value", card);
+    text->setWordWrap(true);
+    auto* time = makeLabel("small", card);
+    time->setWordWrap(true);
+    card->body()->addWidget(text);
+    card->body()->addWidget(time);
+    auto* buttons = new QHBoxLayout;
+    auto* run = new QPushButton(card);
+    const bool isMain = example.name == kSanguo;
+    if (isMain) run->setProperty("role", QStringLiteral("primary"));
+    auto* look = new QPushButton(card);
+    buttons->addWidget(run);
+    buttons->addWidget(look);
+    buttons->addStretch(1);
+    card->body()->addSpacing(2);
+    card->body()->addLayout(buttons);
+    connect(run, &QPushButton::clicked, this, [this, path = example.path] { Q_EMIT runExampleRequested(path); });
+    connect(look, &QPushButton::clicked, this, [this, path = example.path] { Q_EMIT openExampleRequested(path); });
+    texts.add([card, text, time, run, look, isMain, name = example.name] {
+        card->setTitle(isMain ? tr("Pretrain Baichuan tiny on 三国演义") : name);
+        text->setText(isMain ? tr("A Baichuan model of about 5 million parameters learns classical Chinese from the novel Romance of the Three Kingdoms, "
+                                  "from random weights to text you can read.")
+                             : tr("An example recipe."));
+        time->setText(isMain ? tr("Two cores: a first sample of text within two minutes, about ten minutes in all. It goes on when this window is closed.")
+                             : QString());
+        time->setVisible(isMain);
+        run->setText(tr("Run"));
+        run->setAccessibleName(tr("Run the example %1").arg(name));
+        look->setText(tr("Open in the Train page"));
+    });
+    return card;
+}
+
+void WelcomePage::showRuns(const RunListPtr& runs) {
+    m_runs = runs;
+    clear(m_recentRows);
+    m_recent->setVisible(!runs->empty());
+    int shown = 0;
+    for (const store::RunRecord& run : *runs) {
+        if (shown++ == kRecentRuns) break;
+        auto* row = new QWidget(m_recent);
+        auto* layout = new QHBoxLayout(row);
+        layout->setContentsMargins(0, 2, 0, 2);
+        auto* open = new QPushButton(QStringLiteral("%1  %2").arg(run.number).arg(fromUtf8(run.name)), row);
+        open->setProperty("role", QStringLiteral("link"));
+        auto* state = new QLabel(Format::runState(run.state), row);
+        state->setProperty("state", QString::fromLatin1(Format::stateLook(run.state)));
+        auto* rest = makeLabel("small", row);
+        QString facts = Format::dateAndTime(run.created);
+        if (run.totalSteps > 0) facts = tr("step %1 of %2").arg(Format::count(run.step), Format::count(run.totalSteps)) + QStringLiteral(" · ") + facts;
+        rest->setText(facts);
+        layout->addWidget(open);
+        layout->addWidget(state);
+        layout->addStretch(1);
+        layout->addWidget(rest);
+        connect(open, &QPushButton::clicked, this, [this, folder = fromUtf8(run.folder)] { Q_EMIT runChosen(folder); });
+        m_recentRows->addWidget(row);
+    }
+    if (static_cast<int>(runs->size()) > kRecentRuns) {
+        auto* all = new QPushButton(tr("All runs in the history"), m_recent);
+        all->setProperty("role", QStringLiteral("link"));
+        connect(all, &QPushButton::clicked, this, &WelcomePage::historyRequested);
+        m_recentRows->addWidget(all, 0, Qt::AlignLeft);
+    }
+}
+
+} // namespace celloom::ui

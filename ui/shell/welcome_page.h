@@ -1,0 +1,45 @@
+// The first thing a newcomer sees: what Celloom is, an example that runs at one press, recent runs, opening a recipe.
+#pragma once
+
+#include "ui/common/run_store.h"
+#include "ui/shell/page.h"
+
+#include <vector>
+
+class QLabel;
+class QVBoxLayout;
+
+namespace celloom::ui {
+
+class Card;
+struct Services;
+
+/// A recipe shipped with Celloom.
+struct Example {
+    QString path, name;
+};
+std::vector<Example> findExamples(const QString& folder);
+
+class WelcomePage : public Page {
+    Q_OBJECT
+public:
+    explicit WelcomePage(Services& services, QWidget* parent = nullptr);
+
+Q_SIGNALS:
+    void runExampleRequested(const QString& path);
+    void openExampleRequested(const QString& path);
+    void openRecipeRequested();
+    void runChosen(const QString& folder);
+    void historyRequested();
+
+private:
+    QWidget* buildExample(const Example& example);
+    void showRuns(const RunListPtr& runs);
+
+    Services& m_services;
+    Card* m_recent;
+    QVBoxLayout* m_recentRows;
+    RunListPtr m_runs;
+};
+
+} // namespace celloom::ui

@@ -1,0 +1,184 @@
+#include "ui/train/recipe_form.h"
+
+#include "ui/common/format.h"
+#include "ui/common/recipe_document.h"
+#include "ui/common/theme.h"
+#include "ui/common/widgets.h"
+#include "ui/shell/language.h"
+#include "ui/train/field_row.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include <algorithm>
+#include <cmath>
+
+namespace celloom::ui {
+
+RecipeForm::RecipeForm(RecipeDocument& document, Theme& theme, Language& language, QWidget* parent)
+    : QWidget(parent), m_document(document), m_theme(theme), m_language(language) {
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(12);
+    m_sections.reserve(recipe::sections().size());
+    for (const recipe::Section& section : recipe::sections()) buildSection(section, layout);
+    layout->addStretch(1);
+    retranslate();
+    refreshVisible();
+    refreshProblems();
+    connect(&document, &RecipeDocument::valueChanged, this, [this](const QString& key) {
+        if (FieldRow* changed = row(key)) changed->refresh();
+        refreshVisible();
+        refreshProblems();
+    });
+    connect(&document, &RecipeDocument::replaced, this, [this] {
+        for (const auto& [key, one] : m_rows) one->refresh();
+        refreshVisible();
+        refreshProblems();
+    });
+    connect(&theme, &Theme::changed, this, &RecipeForm::refreshVisible);
+}
+
+void RecipeForm::buildSection(const recipe::Section& about, QVBoxLayout* layout) {
+    Section section;
+    section.about = &about;
+    section.card = new Card(this);
+    bool hasAdvanced = false;
+    // Advanced fields come after the others, behind one button.
+    for (const bool isAdvanced : {false, true}) {
+        for (const recipe::Field& field : recipe::fields()) {
+            if (field.section != about.key || field.isAdvanced != isAdvanced) continue;
+            if (isAdvanced && !hasAdvanced) {
+                hasAdvanced = true;
+                section.more = new QToolButton(section.card);
+                section.more->setProperty("role", QStringLiteral("link"));
+                section.more->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+                section.more->setFocusPolicy(Qt::StrongFocus);
+                section.card->body()->addWidget(section.more, 0, Qt::AlignLeft);
+            }
+            auto* row = new FieldRow(field, m_document, m_theme, m_language, section.card);
+            section.card->body()->addWidget(row);
+            section.rows.push_back(row);
+            m_rows[fromUtf8(field.key)] = row;
+            connect(row, &FieldRow::helpRequested, this, &RecipeForm::helpRequested);
+        }
+    }
+    if (section.rows.empty()) {
+        delete section.card;
+        return;
+    }
+    layout->addWidget(section.card);
+    m_sections.push_back(section);
+    if (section.more) {
+        connect(section.more, &QToolButton::clicked, this, [this, index = m_sections.size() - 1] {
+            setUnfolded(m_sections[index], !m_sections[index].isUnfolded);
+        });
+    }
+}
+
+FieldRow* RecipeForm::row(const QString& key) const {
+    const auto found = m_rows.find(key);
+    return found == m_rows.end() ? nullptr : found->second;
+}
+
+QWidget* RecipeForm::sectionCard(const QString& key) const {
+    for (const Section& section : m_sections) {
+        if (fromUtf8(section.about->key) == key) return section.card;
+    }
+    return nullptr;
+}
+
+void RecipeForm::setUnfolded(Section& section, bool isUnfolded) {
+    section.isUnfolded = isUnfolded;
+    refreshVisible();
+}
+
+void RecipeForm::refreshVisible() {
+    for (Section& section : m_sections) {
+        int hidden = 0;
+        bool hasAny = false;
+        for (FieldRow* row : section.rows) {
+            const bool isShown = m_document.recipe().isShown(row->field());
+            const bool isFolded = row->field().isAdvanced && !section.isUnfolded;
+            row->setVisible(isShown && !isFolded);
+            if (row->field().isAdvanced && isShown) ++hidden;
+            hasAny = hasAny || isShown;
+        }
+        section.card->setVisible(hasAny);
+        if (!section.more) continue;
+        section.more->setVisible(hidden > 0);
+        section.more->setText(section.isUnfolded ? tr("Fewer fields") : tr("%n more field(s)", nullptr, hidden));
+        section.more->setIcon(m_theme.icon(section.isUnfolded ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right"), "accent"));
+    }
+}
+
+QString RecipeForm::problemText(const recipe::Problem& problem) const {
+    const recipe::Field* field = recipe::findField(problem.key);
+    const QString pending = m_document.pendingText(fromUtf8(problem.key));
+    const bool isNumber = field && (field->kind == recipe::FieldKind::Integer || field->kind == recipe::FieldKind::Real);
+    if (isNumber && !pending.isEmpty()) {
+        bool isRead = false;
+        const double value = pending.toDouble(&isRead);
+        const bool isWhole = field->kind == recipe::FieldKind::Integer;
+        if (!isRead || (isWhole && value != std::floor(value)))
+            return (isWhole ? tr("“%1” is not a whole number.") : tr("“%1” is not a number.")).arg(pending);
+        return tr("%1 is outside the range: %2.").arg(pending, FieldRow::rangeOf(*field));
+    }
+    QString text = fromUtf8(problem.message);
+    if (!problem.hint.empty()) text += QLatin1Char(' ') + fromUtf8(problem.hint);
+    return text;
+}
+
+void RecipeForm::refreshProblems() {
+    std::map<QString, std::pair<QString, bool>> texts; // by key: text and whether it is an error
+    m_errors.clear();
+    for (const recipe::Problem& problem : m_document.problems()) {
+        const bool isError = problem.severity == recipe::Problem::Severity::Error;
+        auto& [text, wasError] = texts[fromUtf8(problem.key)];
+        if (!text.isEmpty()) text += QLatin1Char('\n');
+        text += problemText(problem);
+        wasError = wasError || isError;
+        if (const recipe::Field* field = recipe::findField(problem.key); field && isError) ++m_errors[fromUtf8(field->section)];
+    }
+    for (const auto& [key, row] : m_rows) {
+        const auto found = texts.find(key);
+        if (found == texts.end()) {
+            row->setProblem({}, false);
+        } else {
+            row->setProblem(found->second.first, found->second.second);
+        }
+    }
+    Q_EMIT problemsChanged();
+}
+
+int RecipeForm::errorsIn(const QString& section) const {
+    const auto found = m_errors.find(section);
+    return found == m_errors.end() ? 0 : found->second;
+}
+
+void RecipeForm::focusField(const QString& key) {
+    FieldRow* wanted = row(key);
+    if (!wanted) return;
+    for (Section& section : m_sections) {
+        if (std::find(section.rows.begin(), section.rows.end(), wanted) == section.rows.end()) continue;
+        if (wanted->field().isAdvanced && !section.isUnfolded) setUnfolded(section, true);
+    }
+    wanted->editor()->setFocus(Qt::OtherFocusReason);
+}
+
+void RecipeForm::retranslate() {
+    for (Section& section : m_sections)
+        section.card->setTitle(fromUtf8(m_language.isChinese() && !section.about->labelZh.empty() ? section.about->labelZh : section.about->label));
+    refreshVisible();
+}
+
+void RecipeForm::changeEvent(QEvent* event) {
+    QWidget::changeEvent(event);
+    if (event->type() != QEvent::LanguageChange) return;
+    retranslate();
+    refreshProblems();
+}
+
+} // namespace celloom::ui

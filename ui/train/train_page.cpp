@@ -1,0 +1,368 @@
+#include "ui/train/train_page.h"
+
+#include "models/recipe/schedule.h"
+#include "ui/common/format.h"
+#include "ui/common/model_analysis.h"
+#include "ui/common/plot.h"
+#include "ui/common/recipe_document.h"
+#include "ui/common/run_store.h"
+#include "ui/common/theme.h"
+#include "ui/common/widgets.h"
+#include "ui/shell/language.h"
+#include "ui/shell/services.h"
+#include "ui/train/field_row.h"
+#include "ui/train/recipe_form.h"
+
+#include <QButtonGroup>
+#include <QClipboard>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QTimer>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace celloom::ui {
+
+namespace {
+
+constexpr int kSideWidth = 372;
+constexpr std::int64_t kPreviewSteps = 1000; // drawn when the recipe does not say how many steps there are
+constexpr int kCurvePoints = 2000;
+
+QString sectionLabel(const recipe::Section& section, bool isChinese) {
+    return fromUtf8(isChinese && !section.labelZh.empty() ? section.labelZh : section.label);
+}
+
+} // namespace
+
+TrainPage::TrainPage(Services& services, QWidget* parent) : Page(parent), m_services(services) {
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setSpacing(0);
+    m_form = new RecipeForm(services.recipe, services.theme, services.language);
+    m_form->setMaximumWidth(820);
+    auto* holder = new QWidget;
+    auto* holderLayout = new QHBoxLayout(holder);
+    holderLayout->setContentsMargins(14, 14, 14, 14);
+    holderLayout->addWidget(m_form, 100);
+    holderLayout->addStretch(1);
+    m_scroll = new QScrollArea(this);
+    m_scroll->setProperty("role", QStringLiteral("page"));
+    m_scroll->setWidgetResizable(true);
+    m_scroll->setFocusPolicy(Qt::NoFocus);
+    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_scroll->setWidget(holder);
+    layout->addWidget(buildSections());
+    layout->addWidget(m_scroll, 1);
+    layout->addWidget(buildSide());
+
+    m_refresh = new QTimer(this); // typing redraws once, not at each key
+    m_refresh->setSingleShot(true);
+    m_refresh->setInterval(60);
+    connect(m_refresh, &QTimer::timeout, this, [this] {
+        refreshRate();
+        refreshText();
+    });
+    const auto refreshSoon = [this] { m_refresh->start(); };
+    connect(&services.recipe, &RecipeDocument::valueChanged, this, refreshSoon);
+    connect(&services.recipe, &RecipeDocument::replaced, this, refreshSoon);
+    connect(&services.recipe, &RecipeDocument::titleChanged, this, &Page::contextChanged);
+    connect(&services.analyser, &ModelAnalyser::ready, this, &TrainPage::refreshModel);
+    connect(m_form, &RecipeForm::helpRequested, this, &TrainPage::showHelp);
+    connect(m_form, &RecipeForm::problemsChanged, this, &TrainPage::refreshSections);
+    texts.add([this] {
+        showHelp(m_helpField);
+        refreshRate();
+        refreshText();
+        refreshSections();
+        refreshModel();
+    });
+}
+
+QString TrainPage::context() const {
+    return m_services.recipe.filePath();
+}
+
+QWidget* TrainPage::buildSections() {
+    auto* panel = new QFrame(this);
+    panel->setProperty("role", QStringLiteral("sidebar"));
+    panel->setFixedWidth(148);
+    auto* layout = new QVBoxLayout(panel);
+    layout->setContentsMargins(8, 12, 8, 12);
+    layout->setSpacing(2);
+    for (const recipe::Section& section : recipe::sections()) {
+        QWidget* card = m_form->sectionCard(fromUtf8(section.key));
+        if (!card) continue;
+        QToolButton* button = makeQuietButton(panel);
+        button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+        connect(button, &QToolButton::clicked, this,
+                [this, card] { m_scroll->verticalScrollBar()->setValue(card->mapTo(m_scroll->widget(), QPoint()).y() - 14); });
+        layout->addWidget(button);
+        m_sectionButtons.emplace_back(fromUtf8(section.key), button);
+    }
+    layout->addStretch(1);
+    auto* open = new QPushButton(panel);
+    auto* save = new QPushButton(panel);
+    auto* saveAs = new QPushButton(panel);
+    for (QPushButton* button : {open, save, saveAs}) layout->addWidget(button);
+    connect(open, &QPushButton::clicked, this, &TrainPage::openRequested);
+    connect(save, &QPushButton::clicked, this, &TrainPage::save);
+    connect(saveAs, &QPushButton::clicked, this, &TrainPage::saveAs);
+    texts.add([open, save, saveAs] {
+        open->setText(tr("Open…"));
+        open->setToolTip(tr("Open a recipe (Ctrl+O)"));
+        save->setText(tr("Save"));
+        save->setToolTip(tr("Save the recipe (Ctrl+S)"));
+        saveAs->setText(tr("Save as…"));
+    });
+    return panel;
+}
+
+QWidget* TrainPage::buildSide() {
+    auto* panel = new QWidget(this);
+    panel->setFixedWidth(kSideWidth);
+    auto* layout = new QVBoxLayout(panel);
+    layout->setContentsMargins(0, 14, 14, 14);
+    layout->setSpacing(12);
+    layout->addWidget(buildHelp());
+    layout->addWidget(buildRate());
+    layout->addWidget(buildText(), 1);
+    return panel;
+}
+
+QWidget* TrainPage::buildHelp() {
+    m_helpCard = new Card(this);
+    m_help = makeLabel("help", m_helpCard);
+    m_help->setWordWrap(true);
+    m_help->setTextFormat(Qt::PlainText);
+    m_help->setMinimumHeight(86);
+    m_help->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+    m_reset = new QPushButton(m_helpCard);
+    m_reset->setProperty("role", QStringLiteral("link"));
+    m_helpCard->titleRow()->addWidget(m_reset);
+    connect(m_reset, &QPushButton::clicked, this, [this] {
+        if (!m_helpField) return;
+        m_services.recipe.reset(fromUtf8(m_helpField->key));
+        showHelp(m_helpField);
+    });
+    m_helpCard->body()->addWidget(m_help);
+    return m_helpCard;
+}
+
+QWidget* TrainPage::buildRate() {
+    m_rateCard = new Card(this);
+    m_rateNote = makeLabel("small", m_rateCard);
+    m_rateNote->setWordWrap(true);
+    m_rate = new Plot(m_services.theme, {{"blue", 1.8}}, m_rateCard);
+    m_rate->setFixedHeight(150);
+    m_rate->setFloor(0);
+    m_rate->setFormats(QStringLiteral("%g"), QStringLiteral("%.1e"));
+    m_rate->setData(0, {&m_rateX, &m_rateY});
+    m_rateCard->body()->addWidget(m_rate);
+    m_rateCard->body()->addWidget(m_rateNote);
+    texts.add([this] {
+        m_rateCard->setTitle(tr("Learning rate over the run"));
+        m_rate->setXTitle(tr("step"));
+        m_rate->setAccessibleName(tr("Learning rate over the run"));
+    });
+    return m_rateCard;
+}
+
+QWidget* TrainPage::buildText() {
+    m_textCard = new Card(this);
+    m_model = makeLabel("small", m_textCard);
+    m_model->setWordWrap(true);
+    m_text = new QPlainTextEdit(m_textCard);
+    m_text->setProperty("role", QStringLiteral("mono"));
+    m_text->setReadOnly(true);
+    m_text->setTabChangesFocus(true);
+    m_text->setWordWrapMode(QTextOption::WrapAnywhere);
+    m_showCommand = makeQuietButton(m_textCard);
+    m_showJson = makeQuietButton(m_textCard);
+    auto* group = new QButtonGroup(m_textCard);
+    for (QToolButton* button : {m_showCommand, m_showJson}) {
+        button->setCheckable(true);
+        group->addButton(button);
+        m_textCard->titleRow()->addWidget(button);
+        connect(button, &QToolButton::clicked, this, &TrainPage::refreshText);
+    }
+    m_showCommand->setChecked(true);
+    QToolButton* copy = makeQuietButton(m_textCard);
+    m_textCard->titleRow()->addWidget(copy);
+    connect(copy, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(m_text->toPlainText()); });
+    const auto setIcon = [this, copy] { copy->setIcon(m_services.theme.icon(QStringLiteral("copy"))); };
+    setIcon();
+    connect(&m_services.theme, &Theme::changed, copy, setIcon);
+    m_textCard->body()->addWidget(m_text, 1);
+    m_textCard->body()->addWidget(m_model);
+    texts.add([this, copy] {
+        m_textCard->setTitle(tr("The same run as"));
+        m_showCommand->setText(tr("Command"));
+        m_showJson->setText(QStringLiteral("JSON"));
+        copy->setToolTip(tr("Copy"));
+        copy->setAccessibleName(tr("Copy the text"));
+        m_text->setAccessibleName(tr("The run as text"));
+    });
+    return m_textCard;
+}
+
+void TrainPage::showHelp(const recipe::Field* field) {
+    m_helpField = field;
+    m_reset->setVisible(field && !m_services.recipe.recipe().isDefault(field->key));
+    m_reset->setText(tr("Reset"));
+    if (!field) {
+        m_helpCard->setTitle(tr("Help"));
+        m_help->setText(tr("Choose a field: what it means, its range and its default are shown here. Fields that differ from their default have a bold label."));
+        return;
+    }
+    const bool isChinese = m_services.language.isChinese();
+    m_helpCard->setTitle(fieldLabel(*field, isChinese));
+    QStringList lines{fieldHelp(*field, isChinese)};
+    const QString range = FieldRow::rangeOf(*field);
+    if (!range.isEmpty()) lines.append(tr("Range: %1").arg(range) + QLatin1Char(' ') + fieldUnit(*field, isChinese));
+    const recipe::Recipe fresh;
+    const QString standard = fromUtf8(fresh.toText(field->key));
+    lines.append(tr("Default: %1").arg(standard.isEmpty() ? tr("empty") : standard));
+    lines.append(tr("In the file: %1").arg(fromUtf8(field->key)));
+    m_help->setText(lines.join(QLatin1Char('\n')));
+}
+
+void TrainPage::refreshRate() {
+    const recipe::Recipe& recipe = m_services.recipe.recipe();
+    const std::int64_t given = recipe.integer("train.max_steps");
+    const std::int64_t steps = given > 0 ? given : kPreviewSteps;
+    const auto schedule = recipe::scheduleOf(recipe, steps);
+    m_rateX.clear();
+    m_rateY.clear();
+    if (!schedule) {
+        m_rateNote->setText(Format::error(schedule.error()));
+    } else {
+        const std::int64_t stride = std::max<std::int64_t>(1, steps / kCurvePoints);
+        for (std::int64_t step = 0; step < steps; step += stride) {
+            m_rateX.push_back(static_cast<double>(step));
+            m_rateY.push_back(schedule->rateAt(step));
+        }
+        const QString ends = tr("First step %1, peak %2, last step %3.")
+                                 .arg(Format::rate(schedule->rateAt(0)), Format::rate(schedule->peak), Format::rate(schedule->rateAt(steps - 1)));
+        m_rateNote->setText(given > 0 ? ends : ends + QLatin1Char(' ') + tr("Drawn for %1 steps; the run's own number follows from the data and the epochs.").arg(Format::count(steps)));
+    }
+    m_rate->redraw();
+}
+
+void TrainPage::refreshText() {
+    const recipe::Recipe& recipe = m_services.recipe.recipe();
+    if (m_showJson->isChecked()) {
+        m_text->setPlainText(fromUtf8(recipe.toJson()));
+        return;
+    }
+    const QString path = m_services.recipe.filePath();
+    const bool isSaved = !path.isEmpty() && !m_services.recipe.isModified();
+    const auto quoted = [](QString text) {
+        static const QString plain = QStringLiteral("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./");
+        const bool isPlain = std::all_of(text.begin(), text.end(), [](QChar c) { return plain.contains(c); });
+        return isPlain && !text.isEmpty() ? text : QLatin1Char('\'') + text.replace(QLatin1Char('\''), QLatin1String("'\\''")) + QLatin1Char('\'');
+    };
+    QString text = QStringLiteral("celloom-engine run ");
+    text += quoted(path.isEmpty() ? m_services.recipe.name() + QStringLiteral(".json") : path);
+    text += QStringLiteral(" \\\n  --workspace ") + quoted(pathText(m_services.store.workspace().path));
+    if (!isSaved) text += QStringLiteral("\n\n# ") + tr("Save the recipe first: the command reads the file.");
+    m_text->setPlainText(text);
+}
+
+void TrainPage::refreshSections() {
+    const bool isChinese = m_services.language.isChinese();
+    for (const auto& [key, button] : m_sectionButtons) {
+        for (const recipe::Section& section : recipe::sections()) {
+            if (fromUtf8(section.key) != key) continue;
+            const int errors = m_form->errorsIn(key);
+            button->setText(sectionLabel(section, isChinese) + (errors > 0 ? QStringLiteral("  (%1)").arg(errors) : QString()));
+            button->setAccessibleName(tr("Go to the section %1").arg(sectionLabel(section, isChinese)));
+        }
+    }
+}
+
+void TrainPage::refreshModel() {
+    const ModelAnalysisPtr analysis = m_services.analyser.latest();
+    if (!analysis) return;
+    const auto setProblem = [this](const char* key, const QString& text) {
+        if (FieldRow* row = m_form->row(QString::fromLatin1(key)); row && (!text.isEmpty() || row->problem().isEmpty())) row->setProblem(text, !text.isEmpty());
+    };
+    m_form->refreshProblems();
+    if (analysis->openError) {
+        m_model->setText({});
+        setProblem("model.source", Format::error(*analysis->openError));
+        return;
+    }
+    if (!analysis->expansion.ok()) {
+        m_model->setText({});
+        setProblem("model.source", Format::error(analysis->expansion.firstError()));
+        return;
+    }
+    if (analysis->ruleError) setProblem("rules", Format::error(*analysis->ruleError));
+    std::int64_t frozen = 0, lora = 0;
+    for (const recipe::Treatment& treatment : analysis->treatment.cells) {
+        frozen += treatment.frozen ? 1 : 0;
+        lora += treatment.lora ? 1 : 0;
+    }
+    const auto& model = analysis->expansion.model;
+    QString text = tr("%1: %2 parameters in %3 cells").arg(fromUtf8(model.name), Format::shortCount(static_cast<double>(model.parameterCount())), Format::count(static_cast<std::int64_t>(model.cells.size())));
+    if (frozen > 0) text += QStringLiteral(" · ") + tr("%1 frozen").arg(Format::count(frozen));
+    if (lora > 0) text += QStringLiteral(" · ") + tr("%1 with LoRA").arg(Format::count(lora));
+    m_model->setText(text);
+}
+
+void TrainPage::showProblems() {
+    m_form->refreshProblems();
+    refreshModel();
+}
+
+void TrainPage::focusField(const QString& key) {
+    m_form->focusField(key);
+    if (FieldRow* row = m_form->row(key)) QTimer::singleShot(0, row, [this, row] { m_scroll->ensureWidgetVisible(row, 0, 80); });
+}
+
+QString TrainPage::problemText(const recipe::Problem& problem) const {
+    const recipe::Field* field = recipe::findField(problem.key);
+    const QString text = m_form->problemText(problem);
+    return field ? fieldLabel(*field, m_services.language.isChinese()) + QStringLiteral(": ") + text : text;
+}
+
+void TrainPage::save() {
+    if (m_services.recipe.filePath().isEmpty()) {
+        saveAs();
+    } else {
+        saveTo(m_services.recipe.filePath());
+    }
+}
+
+void TrainPage::saveAs() {
+    auto* dialog = new QFileDialog(window(), tr("Save recipe"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(QStringLiteral("json"));
+    dialog->setNameFilters({tr("Recipes (*.json)")});
+    const QString path = m_services.recipe.filePath();
+    dialog->setDirectory(path.isEmpty() ? pathText(m_services.store.workspace().path) : QFileInfo(path).absolutePath());
+    dialog->selectFile(m_services.recipe.name() + QStringLiteral(".json"));
+    connect(dialog, &QFileDialog::fileSelected, this, &TrainPage::saveTo);
+    dialog->open();
+}
+
+void TrainPage::saveTo(const QString& path) {
+    if (m_services.recipe.hasPending()) {
+        Q_EMIT failed(tr("Some fields hold no valid value yet; the file would not have them. Correct the marked fields first."));
+        return;
+    }
+    if (Status status = m_services.recipe.save(path); !status) Q_EMIT failed(Format::error(status.error()));
+    refreshText();
+}
+
+} // namespace celloom::ui

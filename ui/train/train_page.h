@@ -1,0 +1,74 @@
+// The Train page: the recipe's form, and beside it the help, the learning rate's curve and the same run as a command and as JSON.
+#pragma once
+
+#include "models/recipe/recipe.h"
+#include "ui/shell/page.h"
+
+#include <vector>
+
+class QLabel;
+class QPlainTextEdit;
+class QPushButton;
+class QScrollArea;
+class QTimer;
+class QToolButton;
+
+namespace celloom::ui {
+
+class Card;
+class Plot;
+class RecipeForm;
+struct Services;
+
+class TrainPage : public Page {
+    Q_OBJECT
+public:
+    explicit TrainPage(Services& services, QWidget* parent = nullptr);
+    [[nodiscard]] QString context() const override;
+
+    void showProblems();
+    void focusField(const QString& key);
+    [[nodiscard]] QString problemText(const recipe::Problem& problem) const;
+    /// To the recipe's file; asks for one where there is none.
+    void save();
+
+Q_SIGNALS:
+    void openRequested();
+    void modelRequested();
+    void failed(const QString& text);
+
+private:
+    QWidget* buildSections();
+    QWidget* buildSide();
+    QWidget* buildHelp();
+    QWidget* buildRate();
+    QWidget* buildText();
+    void saveAs();
+    void saveTo(const QString& path);
+    void showHelp(const recipe::Field* field);
+    void refreshRate();
+    void refreshText();
+    void refreshSections();
+    void refreshModel();
+
+    Services& m_services;
+    RecipeForm* m_form;
+    QScrollArea* m_scroll;
+    std::vector<std::pair<QString, QToolButton*>> m_sectionButtons;
+    const recipe::Field* m_helpField = nullptr;
+    Card* m_helpCard;
+    QLabel* m_help;
+    QPushButton* m_reset;
+    Card* m_rateCard;
+    Plot* m_rate;
+    QLabel* m_rateNote;
+    std::vector<double> m_rateX, m_rateY;
+    Card* m_textCard;
+    QPlainTextEdit* m_text;
+    QToolButton* m_showCommand;
+    QToolButton* m_showJson;
+    QLabel* m_model;
+    QTimer* m_refresh;
+};
+
+} // namespace celloom::ui
