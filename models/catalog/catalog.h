@@ -59,6 +59,7 @@ struct CellType {
     std::function<Result<std::vector<graph::Shape>>(const RuleInput&)> shapeRule;
     std::function<std::vector<graph::WeightSpec>(const graph::CellInstance&)> weights; // null: none
     std::function<CellCost(const graph::CellInstance&, const Sizes& inputs, const Sizes& outputs)> cost;
+    bool takesAdapter = false; // a LoRA adapter can stand beside its weight matrix [out, in]
     /// Ports that depend on parameters: Split has an output for each of its sizes, Concat as many inputs as it says. Null: as above.
     std::function<std::vector<PortDef>(const graph::CellInstance&)> inputsOf, outputsOf;
 };

@@ -21,6 +21,7 @@ CellType dense() {
         out.back() = fixed(in.cell.integer("out_channels"));
         return std::vector<Shape>{out};
     };
+    type.takesAdapter = true;
     type.weights = [](const CellInstance& cell) {
         const std::int64_t in = cell.integer("in_channels"), out = cell.integer("out_channels");
         std::vector<WeightSpec> weights{{"weight", {out, in}, WeightSpec::Init::Normal}};

@@ -397,15 +397,15 @@ std::vector<Problem> Recipe::validate() const {
     return out;
 }
 
-std::string rangeText(const Field& field) {
+std::string rangeText(const Field& field, bool isChinese) {
     const auto number = [&](double value) {
         return field.kind == FieldKind::Integer ? std::to_string(static_cast<std::int64_t>(value)) : numberText(value);
     };
     const bool hasMinimum = field.minimum > -1e300, hasMaximum = field.maximum < 1e300 && field.maximum < 9007199254740991.0;
-    if (hasMinimum && hasMaximum) return number(field.minimum) + " to " + number(field.maximum);
-    if (hasMinimum) return "at least " + number(field.minimum);
-    if (hasMaximum) return "at most " + number(field.maximum);
-    return "any number";
+    if (hasMinimum && hasMaximum) return number(field.minimum) + (isChinese ? " 至 " : " to ") + number(field.maximum);
+    if (hasMinimum) return (isChinese ? "不小于 " : "at least ") + number(field.minimum);
+    if (hasMaximum) return (isChinese ? "不大于 " : "at most ") + number(field.maximum);
+    return isChinese ? "任意数" : "any number";
 }
 
 } // namespace celloom::recipe

@@ -94,7 +94,7 @@ private:
     std::filesystem::path m_folder;
 };
 
-/// A field's range as a sentence fragment: "1 to 4096", "at least 0".
-std::string rangeText(const Field& field);
+/// A field's range as a sentence fragment: "1 to 4096", "at least 0"; "1 至 4096", "不小于 0".
+std::string rangeText(const Field& field, bool isChinese = false);
 
 } // namespace celloom::recipe

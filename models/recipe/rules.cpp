@@ -1,6 +1,7 @@
 #include "models/recipe/rules.h"
 
 #include "models/base/text.h"
+#include "models/catalog/catalog.h"
 
 #include <algorithm>
 #include <charconv>
@@ -275,16 +276,17 @@ std::string toText(const Rule& rule) {
 
 namespace {
 
-bool hasWeightMatrix(const graph::CellInstance& cell) {
-    return std::any_of(cell.weights.begin(), cell.weights.end(), [](const auto& weight) { return weight.dims.size() == 2; });
+bool takesAdapter(const graph::CellInstance& cell) {
+    const catalog::CellType* type = catalog::find(cell.type);
+    return type && type->takesAdapter;
 }
 
 /// The model's cell paths with repeats folded: "layers.{0..39}.self_attn.W_pack".
-std::vector<std::string> realNames(const graph::ExpandedModel& model, bool withMatrixOnly) {
+std::vector<std::string> realNames(const graph::ExpandedModel& model, bool withAdaptersOnly) {
     std::vector<std::string> order;
     std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> ranges; // folded path -> lowest and highest number at each fold
     for (const auto& cell : model.cells) {
-        if (withMatrixOnly && !hasWeightMatrix(cell)) continue;
+        if (withAdaptersOnly && !takesAdapter(cell)) continue;
         std::string folded;
         std::vector<std::int64_t> numbers;
         for (const std::string& name : splitOutsideBraces(cell.path, '.')) {
@@ -320,7 +322,7 @@ std::vector<std::string> realNames(const graph::ExpandedModel& model, bool withM
 
 void apply(const Rule& rule, const graph::CellInstance& cell, Treatment& treatment) {
     if (rule.frozen) treatment.frozen = *rule.frozen;
-    if (rule.lora && hasWeightMatrix(cell)) treatment.lora = rule.lora;
+    if (rule.lora && takesAdapter(cell)) treatment.lora = rule.lora;
     if (rule.dtype) treatment.dtype = *rule.dtype;
     if (rule.recompute) treatment.recompute = *rule.recompute;
     if (rule.stage) treatment.stage = *rule.stage;
@@ -338,21 +340,21 @@ Result<TreatmentTable> resolve(const graph::ExpandedModel& model, const std::vec
         const std::string place = "rules[" + std::to_string(r) + "]";
         const auto pattern = PathPattern::parse(rule.pattern);
         if (!pattern) return fail(pattern.error().message, pattern.error().hint, place);
-        std::size_t matched = 0, matrices = 0;
+        std::size_t matched = 0, adaptable = 0;
         for (std::size_t i = 0; i < model.cells.size(); ++i) {
             if (!pattern->matches(model.cells[i].path)) continue;
             ++matched;
-            matrices += hasWeightMatrix(model.cells[i]) ? 1 : 0;
+            adaptable += takesAdapter(model.cells[i]) ? 1 : 0;
             apply(rule, model.cells[i], table.cells[i]);
         }
-        if (matched > 0 && (!rule.lora || matrices > 0)) continue;
+        if (matched > 0 && (!rule.lora || adaptable > 0)) continue;
         const std::string names = joined(realNames(model, rule.lora.has_value()), 40);
         const bool isGroup = matched == 0 && std::any_of(model.cells.begin(), model.cells.end(), [&, below = PathPattern::parse(rule.pattern + ".**")](
                                                                                                      const auto& cell) { return below && below->matches(cell.path); });
         if (isGroup) return fail("the pattern " + inQuotes(rule.pattern) + " names a group of cells, not a cell.", "Write " + rule.pattern + ".** for all inside.", place);
         if (matched == 0) return fail("the pattern " + inQuotes(rule.pattern) + " matches no cell of the model.", "Its cells are " + names + ".", place);
-        return fail("the pattern " + inQuotes(rule.pattern) + " asks for LoRA, but no cell that it matches has a weight matrix.",
-                    "Cells with one are " + names + ".", place);
+        return fail("the pattern " + inQuotes(rule.pattern) + " asks for LoRA, but no cell that it matches takes an adapter.",
+                    "Cells that do are " + names + ".", place);
     }
     return table;
 }

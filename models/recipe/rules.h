@@ -80,8 +80,8 @@ std::string toText(const Rule& rule);
 /// False also for a malformed pattern; PathPattern::parse says what is wrong with it.
 bool matches(const std::string& pattern, const std::string& path);
 
-/// Fails when a pattern is malformed, matches nothing (the real names are listed), or asks LoRA where no matched cell has a weight
-/// matrix. Of the cells that a LoRA rule matches, those with a weight matrix get it. No rules: every cell at its defaults.
+/// Fails when a pattern is malformed, matches nothing (the real names are listed), or asks LoRA where no matched cell takes an adapter
+/// (catalog::CellType::takesAdapter). Of the cells that a LoRA rule matches, those that take one get it. No rules: all at their defaults.
 Result<TreatmentTable> resolve(const graph::ExpandedModel& model, const std::vector<Rule>& rules);
 
 } // namespace celloom::recipe

@@ -1,0 +1,30 @@
+// The table that settles identity: every learnable tensor of a run by its path, with its name in checkpoints and how it is treated.
+// Editor, engine, estimate and export read the same rows, so a path in an error, a rule and a file always means one tensor.
+#pragma once
+
+#include "models/recipe/rules.h"
+
+#include <string>
+#include <vector>
+
+namespace celloom::recipe {
+
+struct ParameterRow {
+    std::string path;           // "layers.3.self_attn.W_pack.weight"; of an adapter "layers.3.self_attn.W_pack.lora_A.weight"
+    std::string checkpointName; // "model.layers.3.…"; of an adapter PEFT's "base_model.model.model.layers.3.….lora_A.weight"
+    int cell = 0;               // index into ExpandedModel::cells and TreatmentTable::cells
+    std::vector<std::int64_t> dims;
+    bool isAdapter = false;
+    bool isTrainable = true; // a base tensor is not when its cell is frozen or has an adapter; an adapter always is
+};
+
+/// In the order of the model's cells; an adapter's two tensors follow those of its cell.
+/// lora_A is [r, in], lora_B [out, r], as PEFT writes them.
+std::vector<ParameterRow> parameterTable(const graph::ExpandedModel& model, const TreatmentTable& treatment);
+
+/// The row of a path, or null.
+const ParameterRow* findPath(const std::vector<ParameterRow>& table, const std::string& path);
+/// The row of a tensor in a checkpoint or an adapter file, or null.
+const ParameterRow* findCheckpointName(const std::vector<ParameterRow>& table, const std::string& name);
+
+} // namespace celloom::recipe

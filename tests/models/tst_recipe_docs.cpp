@@ -1,0 +1,32 @@
+// docs/recipe.md and docs/recipe.zh_CN.md say what fields() says. CELLOOM_UPDATE_DOCS=1 writes them anew.
+#include "models/base/files.h"
+#include "models/recipe/reference.h"
+
+#include <QtTest>
+
+using namespace celloom;
+
+class TestRecipeDocs : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void thePagesEqualTheFields_data() {
+        QTest::addColumn<QString>("file");
+        QTest::addColumn<bool>("isChinese");
+        QTest::newRow("English") << "recipe.md" << false;
+        QTest::newRow("Chinese") << "recipe.zh_CN.md" << true;
+    }
+    void thePagesEqualTheFields() {
+        QFETCH(QString, file);
+        QFETCH(bool, isChinese);
+        const std::string path = std::string(CELLOOM_SOURCE "/docs/") + file.toStdString();
+        const std::string expected = recipe::fieldReference(isChinese ? recipe::Language::Chinese : recipe::Language::English);
+        if (qEnvironmentVariableIntValue("CELLOOM_UPDATE_DOCS") == 1) QVERIFY(writeFileAtomically(path, expected));
+        const auto written = readFile(path);
+        QVERIFY2(written, "run with CELLOOM_UPDATE_DOCS=1 to write the page");
+        QVERIFY2(*written == expected, "the fields changed: run with CELLOOM_UPDATE_DOCS=1 to write the page anew");
+    }
+};
+
+QTEST_GUILESS_MAIN(TestRecipeDocs)
+#include "tst_recipe_docs.moc"
