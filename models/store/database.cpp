@@ -1,5 +1,7 @@
 #include "models/store/database.h"
 
+#include "models/store/index.h"
+
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -25,7 +27,7 @@ Error databaseError(sqlite3* handle, int code, const std::string& place) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return {"another program holds the database.", "Try again; if it stays so, look for a stopped program.", place};
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return {"the file is damaged or no database.", "Move it away; the index is rebuilt from the runs.", place};
+    case SQLITE_NOTADB: return {kDamagedMessage, "Move it away; the index is rebuilt from the runs.", place};
     case SQLITE_CANTOPEN: return {std::string("the database cannot be opened: ") + std::strerror(system ? system : ENOENT) + ".", "Check the path and its permissions.", place};
     case SQLITE_IOERR:
         if (system == ENOSPC || system == EDQUOT || system == EFBIG) return {"the disk is full.", "Free some space; what was committed before is intact.", place};

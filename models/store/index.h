@@ -25,6 +25,9 @@ struct RunRecord {
     std::string tags, note;
 };
 
+/// Error::message of a file that SQLite cannot read: the index may then be set aside and built again.
+inline constexpr const char* kDamagedMessage = "the file is damaged or no database.";
+
 class Index {
 public:
     static Result<std::unique_ptr<Index>> open(const Workspace& workspace, bool readOnly = false);

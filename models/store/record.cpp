@@ -136,6 +136,10 @@ Result<RunRecord> readRecord(const RunFolder& folder) {
         record.state = RunState::Queued;
     } else if (exit) {
         decideEnd(*exit, progress, lastError, record);
+    } else if (process && progress.pid == process->child && isOver(progress.state)) {
+        record.state = progress.state; // the supervisor was killed, and the child said itself how it ended
+        record.outcome = toString(progress.state) + " at step " + std::to_string(progress.step);
+        record.ended = progress.updated;
     } else if (process) {
         record.state = RunState::Interrupted;
         record.outcome = "interrupted (nobody saw how)";

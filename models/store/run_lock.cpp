@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::size_t kRecordBytes = 512; // fixed, written in place: needs no new space on the disk
 
-fs::path lockFile(const RunFolder& folder) { return folder.path / "child.lock"; }
-
 struct flock wholeFile() {
     struct flock range {};
     range.l_type = F_WRLCK;
@@ -39,12 +37,19 @@ Result<nlohmann::json> readObject(const fs::path& path) {
     return json;
 }
 
+std::string textOf(const nlohmann::json& json, const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 double timeOf(const nlohmann::json& json) {
     const auto found = json.find("time");
     return found != json.end() && found->is_number() ? found->get<double>() : 0;
 }
 
 } // namespace
+
+fs::path lockFile(const RunFolder& folder) { return folder.path / "child.lock"; }
 
 Result<RunLock> RunLock::take(const RunFolder& folder) {
     const fs::path path = lockFile(folder);
@@ -68,7 +73,7 @@ RunLock::~RunLock() {
 }
 
 Status RunLock::write(const RunProcess& process) {
-    nlohmann::json json{{"supervisor", process.supervisor}, {"child", process.child}, {"socket", process.socket}};
+    nlohmann::json json{{"supervisor", process.supervisor}, {"child", process.child}, {"socket", process.socket}, {"device", process.device}};
     put(json, "code", process.code);
     put(json, "signal", process.signal);
     if (process.ended > 0) json["time"] = process.ended;
@@ -97,7 +102,8 @@ Result<std::optional<RunProcess>> readProcess(const RunFolder& folder) {
     RunProcess process;
     process.supervisor = number(json, "supervisor").value_or(0);
     process.child = number(json, "child").value_or(0);
-    if (const auto socket = json.find("socket"); socket != json.end() && socket->is_string()) process.socket = socket->get<std::string>();
+    process.socket = textOf(json, "socket");
+    process.device = textOf(json, "device");
     process.code = number(json, "code");
     process.signal = number(json, "signal");
     process.ended = timeOf(json);

@@ -17,6 +17,7 @@ struct RunProcess {
     std::int64_t supervisor = 0; // process id; 0: a child started by hand
     std::int64_t child = 0;      // process id; 0: not yet started
     std::string socket;          // where the child listens
+    std::string device;          // what the broker leased to it: "cpu", "cuda:0"
     std::optional<int> code;     // the child's end: an exit code …
     std::optional<int> signal;   // … or the signal that killed it
     double ended = 0;            // seconds since 1970
@@ -40,6 +41,8 @@ private:
     explicit RunLock(int descriptor) : m_descriptor(descriptor) {}
     int m_descriptor = -1;
 };
+
+std::filesystem::path lockFile(const RunFolder& folder);
 
 /// True while a supervisor or child of this run lives.
 bool isHeld(const RunFolder& folder);

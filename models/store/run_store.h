@@ -48,8 +48,8 @@ struct Progress {
     std::int64_t step = 0, totalSteps = 0;
     double epoch = 0, totalEpochs = 0;
     double elapsedSeconds = 0, remainingSeconds = -1; // training time over all resumes; -1 unknown
-    double updated = 0;                               // heartbeat, seconds since 1970
-    std::int64_t pid = 0;
+    double updated = 0;                               // heartbeat, seconds since 1970; the writer fills it in
+    std::int64_t pid = 0;                             // of the child; the writer fills it in
 };
 
 class RunWriter {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <variant>
 
@@ -154,6 +155,8 @@ public:
     void progress(const Progress& progress) override {
         const std::lock_guard guard(m_mutex);
         m_progress = progress; // only the newest matters
+        m_progress->pid = ::getpid();
+        m_progress->updated = now();
         m_work.notify_one();
     }
 

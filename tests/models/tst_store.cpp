@@ -493,7 +493,7 @@ void TestStore::aRunThatNobodySawEndingIsInterrupted() {
     QVERIFY(writeAbout(*run, {"r", 1, "", false}));
     forked([&] {
         auto lock = RunLock::take(*run);
-        if (lock && lock->write({0, ::getpid(), "", {}, {}, 0})) ::raise(SIGKILL);
+        if (lock && lock->write({0, ::getpid(), "", "", {}, {}, 0})) ::raise(SIGKILL);
     });
     const auto record = readRecord(*run);
     QVERIFY(record);
@@ -530,7 +530,7 @@ void TestStore::theLockIsHeldWhileAProcessLivesAndNoLonger() {
     // The end of the child, written into the lock's reserved space, counts where exit.json could not be written.
     {
         auto lock = RunLock::take(*run);
-        QVERIFY(lock && lock->write({1, 2, "", {}, 11, 1700000000}));
+        QVERIFY(lock && lock->write({1, 2, "", "cpu", {}, 11, 1700000000}));
     }
     const auto exit = readExit(*run);
     QVERIFY(exit && *exit);

@@ -1,0 +1,30 @@
+// The recipe's fields as options of a verb, generated from the registry: --optimizer.lr 1e-3. A new field appears by itself.
+#pragma once
+
+#include "models/base/result.h"
+#include "models/recipe/recipe.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <string>
+
+namespace celloom::app {
+
+class RecipeOptions {
+public:
+    /// Adds one option a field to `verb`, which must not outlive this.
+    explicit RecipeOptions(CLI::App& verb);
+
+    /// The recipe file with the options that were given on top. Paths given as options are meant from the current folder.
+    [[nodiscard]] Result<recipe::Recipe> load(const std::string& path) const;
+    /// Only what was given, as {"key": "text"}.
+    [[nodiscard]] nlohmann::json changes() const;
+
+private:
+    std::map<std::string, std::string> m_given; // by key; empty: not given
+    std::map<std::string, const CLI::Option*> m_options;
+};
+
+} // namespace celloom::app
