@@ -8,7 +8,8 @@
 namespace celloom {
 namespace {
 
-constexpr std::size_t kMaxCompared = 128; // longer words are not compared: the table below is quadratic
+constexpr std::size_t kMaxCompared = 64;     // longer words are not compared: the table below is quadratic
+constexpr std::size_t kMaxCandidates = 2000; // looked at; a document may hold many more
 
 std::size_t editDistance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
@@ -38,7 +39,8 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
     if (word.empty() || word.size() > kMaxCompared) return {};
     const std::string sought = lower(word);
     std::vector<std::pair<std::size_t, std::string>> scored;
-    for (const std::string& candidate : candidates) {
+    for (std::size_t i = 0; i < candidates.size() && i < kMaxCandidates; ++i) {
+        const std::string& candidate = candidates[i];
         if (candidate.empty() || candidate.size() > kMaxCompared) continue;
         const std::string name = lower(candidate);
         std::size_t distance = editDistance(sought, name);
@@ -66,7 +68,11 @@ bool isUtf8(std::string_view bytes) {
     std::size_t i = 0;
     while (i < bytes.size()) {
         const auto lead = static_cast<unsigned char>(bytes[i]);
-        const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead <= 0xDF ? 2 : (lead & 0xF0) == 0xE0 ? 3 : lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
+        const std::size_t length = lead < 0x80                    ? 1
+                                   : lead >= 0xC2 && lead <= 0xDF ? 2
+                                   : (lead & 0xF0) == 0xE0        ? 3
+                                   : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                                  : 0;
         if (length == 0 || i + length > bytes.size()) return false;
         std::uint32_t point = length == 1 ? lead : lead & (0xFFu >> (length + 1));
         for (std::size_t k = 1; k < length; ++k) {
@@ -93,7 +99,8 @@ std::string numberText(double value) {
     if (std::isinf(value)) return value > 0 ? "infinity" : "-infinity";
     char buffer[64];
     const bool isPlainWhole = value == std::trunc(value) && std::abs(value) < 1e15;
-    const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, isPlainWhole ? std::chars_format::fixed : std::chars_format::general);
+    const auto end =
+        std::to_chars(buffer, buffer + sizeof buffer, value, isPlainWhole ? std::chars_format::fixed : std::chars_format::general);
     std::string out(buffer, end.ptr);
     const auto exponent = out.find('e'); // "3e-05": the zero says nothing
     if (exponent != std::string::npos && out[exponent + 2] == '0') out.erase(exponent + 2, 1);

@@ -1,6 +1,7 @@
 // Small text helpers for messages and checks: nearest names, lists, UTF-8.
 #pragma once
 
+#include <charconv>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,5 +22,11 @@ std::string inQuotes(std::string_view text, std::size_t maxBytes = 80);
 
 /// The shortest decimal text that reads back as the same number ("0.0003", "1e-8", "NaN").
 std::string numberText(double value);
+
+/// The whole text as one number; false when it is anything else or out of range.
+template <class Number> bool readNumber(std::string_view text, Number& number) {
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
+    return end.ec == std::errc() && end.ptr == text.data() + text.size();
+}
 
 } // namespace celloom

@@ -19,18 +19,22 @@ CellType activation(const char* name, const char* summary, const char* summaryZh
 }
 
 CellType gelu() {
-    CellType type = activation("GELU", "x · Φ(x), Φ the normal distribution's cumulative function.", "x · Φ(x)，Φ 为标准正态分布的累积函数。", 8, false);
-    type.params = {choiceParam("approximate", {"none", "tanh"}, "none: exact. tanh: the approximation of GPT-2.", "none：精确。tanh：GPT-2 的近似式。")};
+    CellType type = activation("GELU", "x · Φ(x), Φ the normal distribution's cumulative function.",
+                               "x · Φ(x)，Φ 为标准正态分布的累积函数。", 8, false);
+    type.params = {choiceParam("approximate", {"none", "tanh"}, "none: exact. tanh: the approximation of GPT-2.",
+                               "none：精确。tanh：GPT-2 的近似式。")};
     return type;
 }
 
 CellType softmax() {
-    CellType type = activation("Softmax", "Numbers along one axis as probabilities that add up to one.", "把一个轴上的数变成和为一的概率。", 5, true);
+    CellType type =
+        activation("Softmax", "Numbers along one axis as probabilities that add up to one.", "把一个轴上的数变成和为一的概率。", 5, true);
     type.params = {integerParam("axis", -8, "The axis; -1 is the last.", "所用的轴；-1 为最后一维。", std::int64_t(-1))};
     type.shapeRule = [](const RuleInput& in) -> Shapes {
         const std::int64_t axis = in.cell.integer("axis"), rank = static_cast<std::int64_t>(in.inputs[0].size());
         if (axis >= -rank && axis < rank) return sameShape(in);
-        return fail("x is " + graph::toString(in.inputs[0]) + ", which has no axis " + std::to_string(axis) + ".", "Use -1 for the last one.", "axis");
+        return fail("x is " + graph::toString(in.inputs[0]) + ", which has no axis " + std::to_string(axis) + ".",
+                    "Use -1 for the last one.", "axis");
     };
     return type;
 }

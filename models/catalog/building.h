@@ -31,10 +31,13 @@ inline ParamDef flagParam(std::string name, bool standard, std::string help, std
 }
 inline ParamDef choiceParam(std::string name, std::vector<std::string> choices, std::string help, std::string helpZh) {
     graph::ParamValue first = choices.front();
-    return {std::move(name), ParamKind::Choice, std::move(first), -1e300, 1e300, std::move(choices), {}, std::move(help), std::move(helpZh)};
+    return {std::move(name), ParamKind::Choice, std::move(first), -1e300, 1e300, std::move(choices), {},
+            std::move(help), std::move(helpZh)};
 }
 
-inline Dim fixed(std::int64_t number) { return {number, ""}; }
+inline Dim fixed(std::int64_t number) {
+    return {number, ""};
+}
 /// Numbers in a tensor of these dimensions; beyond 64 bits the largest number there is.
 std::int64_t sizeOf(const std::vector<std::int64_t>& dims);
 

@@ -16,7 +16,8 @@ const std::vector<CellType>& all() {
         addActivation(out);
         addStructure(out);
         addOutput(out);
-        std::sort(out.begin(), out.end(), [](const CellType& a, const CellType& b) { return std::tie(a.category, a.name) < std::tie(b.category, b.name); });
+        std::sort(out.begin(), out.end(),
+                  [](const CellType& a, const CellType& b) { return std::tie(a.category, a.name) < std::tie(b.category, b.name); });
         return out;
     }();
     return list;
@@ -32,8 +33,12 @@ const CellType* find(const std::string& name) {
     return found == index.end() ? nullptr : found->second;
 }
 
-std::vector<PortDef> inputPorts(const CellType& type, const CellInstance& cell) { return type.inputsOf ? type.inputsOf(cell) : type.inputs; }
-std::vector<PortDef> outputPorts(const CellType& type, const CellInstance& cell) { return type.outputsOf ? type.outputsOf(cell) : type.outputs; }
+std::vector<PortDef> inputPorts(const CellType& type, const CellInstance& cell) {
+    return type.inputsOf ? type.inputsOf(cell) : type.inputs;
+}
+std::vector<PortDef> outputPorts(const CellType& type, const CellInstance& cell) {
+    return type.outputsOf ? type.outputsOf(cell) : type.outputs;
+}
 
 std::int64_t sizeOf(const std::vector<std::int64_t>& dims) {
     std::int64_t out = 1;
@@ -45,7 +50,8 @@ std::int64_t sizeOf(const std::vector<std::int64_t>& dims) {
 Status expectLast(const std::string& port, const Shape& shape, std::int64_t expected, const std::string& param) {
     if (!shape.empty() && shape.back() == fixed(expected)) return {};
     const bool canFollow = !shape.empty() && shape.back().symbol.empty();
-    return fail(port + " is " + graph::toString(shape) + ", but " + param + " = " + std::to_string(expected) + " expects [..., " + std::to_string(expected) + "].",
+    return fail(port + " is " + graph::toString(shape) + ", but " + param + " = " + std::to_string(expected) + " expects [..., " +
+                    std::to_string(expected) + "].",
                 canFollow ? "Set " + param + " to " + std::to_string(shape.back().number) + ", or change what feeds " + port + "."
                           : "Change what feeds " + port + ".",
                 param);
@@ -57,7 +63,9 @@ Status expectSame(const std::string& portA, const Shape& a, const std::string& p
                 "Change the cells that feed them so that they agree.");
 }
 
-Shapes sameShape(const RuleInput& in) { return std::vector<Shape>{in.inputs[0]}; }
+Shapes sameShape(const RuleInput& in) {
+    return std::vector<Shape>{in.inputs[0]};
+}
 
 std::function<CellCost(const CellInstance&, const Sizes&, const Sizes&)> elementwiseCost(double flopsPerValue, std::vector<int> keptInputs,
                                                                                          std::vector<int> keptOutputs) {

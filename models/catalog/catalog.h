@@ -48,7 +48,7 @@ using Sizes = std::vector<std::vector<std::int64_t>>; // shapes with all symbols
 
 struct CellType {
     std::string name;
-    std::string category;         // "Dense and embedding", "Attention", "Normalisation", "Activation", "Structure", "Output"
+    std::string category; // "Dense and embedding", "Attention", "Normalisation", "Activation", "Structure", "Output"
     std::string summary, summaryZh;
     std::vector<PortDef> inputs;
     std::vector<PortDef> outputs;

@@ -45,8 +45,8 @@ CellType embedding() {
     type.outputs = {{"out"}};
     type.params = {integerParam("vocab_size", 1, "Rows: ids run from 0 to one below this.", "行数：编号从 0 到该值减一。"),
                    integerParam("embedding_size", 1, "Size of each row.", "每行的大小。"),
-                   integerParam("padding_idx", -1, "Row whose gradient is always zero (the padding id); -1: none.", "梯度恒为零的行（填充编号）；-1：没有。",
-                                std::int64_t(-1))};
+                   integerParam("padding_idx", -1, "Row whose gradient is always zero (the padding id); -1: none.",
+                                "梯度恒为零的行（填充编号）；-1：没有。", std::int64_t(-1))};
     type.check = [](const CellInstance& cell) -> Status {
         const std::int64_t vocab = cell.integer("vocab_size"), padding = cell.integer("padding_idx");
         if (padding < vocab) return {};

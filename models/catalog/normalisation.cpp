@@ -25,7 +25,8 @@ CellType norm(const char* name, const char* summary, const char* summaryZh, bool
     };
     type.cost = [isLayerNorm](const CellInstance& cell, const Sizes&, const Sizes& outputs) {
         const std::int64_t values = sizeOf(outputs[0]), rows = values / cell.integer("dim");
-        return CellCost{(isLayerNorm ? 8.0 : 5.0) * static_cast<double>(values), {0}, {}, isLayerNorm ? 2 * rows : rows}; // the row statistics
+        return CellCost{
+            (isLayerNorm ? 8.0 : 5.0) * static_cast<double>(values), {0}, {}, isLayerNorm ? 2 * rows : rows}; // the row statistics
     };
     return type;
 }

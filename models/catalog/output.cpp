@@ -14,7 +14,8 @@ void addOutput(std::vector<CellType>& out) {
     type.params = {integerParam("hidden_size", 1, "Size of the last dimension of x.", "x 最后一维的大小。"),
                    integerParam("vocab_size", 1, "Words of the vocabulary.", "词表大小。"),
                    choiceParam("kind", {"plain", "normalised"},
-                               "normalised: each row of the weight is scaled to length one first (Baichuan 2's NormHead, eps 1e-12); the stored weight stays as it is.",
+                               "normalised: each row of the weight is scaled to length one first (Baichuan 2's NormHead, eps 1e-12); the "
+                               "stored weight stays as it is.",
                                "normalised：先把权重的每行缩放到长度一（Baichuan 2 的 NormHead，eps 1e-12）；保存的权重不变。")};
     type.shapeRule = [](const RuleInput& in) -> Shapes {
         CELLOOM_TRY_STATUS(expectLast("x", in.inputs[0], in.cell.integer("hidden_size"), "hidden_size"));
@@ -30,7 +31,10 @@ void addOutput(std::vector<CellType>& out) {
         const bool isNormalised = cell.text("kind") == "normalised";
         const double flops = 2.0 * static_cast<double>(hidden) * static_cast<double>(sizeOf(outputs[0]));
         // normalised: squares, sum and division over the weight, and the scaled copy is kept
-        return CellCost{flops + (isNormalised ? 3.0 * static_cast<double>(sizeOf({hidden, vocab})) : 0), {0}, {}, isNormalised ? sizeOf({hidden, vocab}) : 0};
+        return CellCost{flops + (isNormalised ? 3.0 * static_cast<double>(sizeOf({hidden, vocab})) : 0),
+                        {0},
+                        {},
+                        isNormalised ? sizeOf({hidden, vocab}) : 0};
     };
     out.push_back(std::move(type));
 }

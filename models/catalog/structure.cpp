@@ -21,7 +21,8 @@ CellType pair(const char* name, const char* summary, const char* summaryZh, cons
 }
 
 CellType residual() {
-    CellType type = pair("Residual", "The way around a branch: out = x + scale · branch.", "绕过分支的捷径：out = x + scale · branch。", "x", "branch");
+    CellType type =
+        pair("Residual", "The way around a branch: out = x + scale · branch.", "绕过分支的捷径：out = x + scale · branch。", "x", "branch");
     type.params = {realParam("scale", 1, -1e6, 1e6, "Factor on the branch.", "分支的系数。")};
     return type;
 }
@@ -58,7 +59,8 @@ CellType split() {
             if (!out.back().empty()) out.back().back() = fixed(size);
         }
         if (!in.inputs[0].empty() && in.inputs[0].back() == fixed(sum)) return out;
-        return fail("x is " + graph::toString(in.inputs[0]) + ", but sizes = " + in.cell.text("sizes") + " add up to " + std::to_string(sum) + ".",
+        return fail("x is " + graph::toString(in.inputs[0]) + ", but sizes = " + in.cell.text("sizes") + " add up to " +
+                        std::to_string(sum) + ".",
                     "Change sizes, or what feeds x.", "sizes");
     };
     type.cost = [](const CellInstance&, const Sizes&, const Sizes&) { return CellCost{}; };

@@ -24,7 +24,9 @@ using nlohmann::ordered_json;
 
 using Params = std::map<std::string, ParamValue>;
 
-ParamValue text(const char* value) { return std::string(value); }
+ParamValue text(const char* value) {
+    return std::string(value);
+}
 
 Cell cell(const char* name, const char* type, Params params = {}, const char* repeat = "") {
     Cell out;
@@ -41,7 +43,9 @@ graph::Endpoint end(const std::string& path) {
     return dot == std::string::npos ? graph::Endpoint{"", path} : graph::Endpoint{path.substr(0, dot), path.substr(dot + 1)};
 }
 
-void wire(Graph& graph, const char* from, const char* to) { graph.wires.push_back({end(from), end(to)}); }
+void wire(Graph& graph, const char* from, const char* to) {
+    graph.wires.push_back({end(from), end(to)});
+}
 
 Graph block(const char* name, std::vector<HyperParameter> hyper) {
     Graph out;
@@ -61,12 +65,16 @@ Graph selfAttention(const BaichuanConfig& c) {
         out.hyper.push_back({"rope_base", c.ropeBase, "Base of the rotary wave lengths"});
         out.hyper.push_back({"max_positions", c.maxPositions, "Longest input trained on"});
     }
-    out.cells.push_back(cell("W_pack", "Dense", {{"in_channels", text("hidden")}, {"out_channels", text("(heads + 2 * kv_heads) * head_dim")}}));
+    out.cells.push_back(
+        cell("W_pack", "Dense", {{"in_channels", text("hidden")}, {"out_channels", text("(heads + 2 * kv_heads) * head_dim")}}));
     out.cells.push_back(cell("qkv", "Split", {{"sizes", text("heads * head_dim, kv_heads * head_dim, kv_heads * head_dim")}}));
     if (!c.isAlibi) {
         const auto rotary = [](const char* name, const char* heads) {
             return cell(name, "RotaryEmbedding",
-                        {{"num_heads", text(heads)}, {"head_dim", text("head_dim")}, {"base", text("rope_base")}, {"max_positions", text("max_positions")}});
+                        {{"num_heads", text(heads)},
+                         {"head_dim", text("head_dim")},
+                         {"base", text("rope_base")},
+                         {"max_positions", text("max_positions")}});
         };
         out.cells.push_back(rotary("rotary_q", "heads"));
         out.cells.push_back(rotary("rotary_k", "kv_heads"));
@@ -95,12 +103,13 @@ Graph selfAttention(const BaichuanConfig& c) {
 }
 
 Graph mlp(const BaichuanConfig& c) {
-    Graph out = block("MLP", {{"hidden", c.hidden, "Size of the states"}, {"intermediate", c.intermediate, "Size between the projections"}});
+    Graph out =
+        block("MLP", {{"hidden", c.hidden, "Size of the states"}, {"intermediate", c.intermediate, "Size between the projections"}});
     const auto dense = [](const char* name, const char* in, const char* size) {
         return cell(name, "Dense", {{"in_channels", text(in)}, {"out_channels", text(size)}});
     };
-    out.cells = {dense("gate_proj", "hidden", "intermediate"), dense("up_proj", "hidden", "intermediate"), cell("act", "SiLU"), cell("product", "Multiply"),
-                 dense("down_proj", "intermediate", "hidden")};
+    out.cells = {dense("gate_proj", "hidden", "intermediate"), dense("up_proj", "hidden", "intermediate"), cell("act", "SiLU"),
+                 cell("product", "Multiply"), dense("down_proj", "intermediate", "hidden")};
     wire(out, "x", "gate_proj.x");
     wire(out, "x", "up_proj.x");
     wire(out, "gate_proj.out", "act.x");
@@ -161,16 +170,22 @@ Graph languageModel(const BaichuanConfig& c) {
     if (!c.isAlibi) out.hyper.push_back({"rope_base", c.ropeBase, "Base of the rotary wave lengths"});
     out.inputs = {{"input_ids", {"B", "T"}, "int64"}};
     out.outputs = {{"logits", {"B", "T", "vocab"}}};
-    Params layer{{"hidden", text("hidden")}, {"heads", text("heads")}, {"kv_heads", text("kv_heads")}, {"intermediate", text("intermediate")}, {"norm_eps", text("norm_eps")}};
+    Params layer{{"hidden", text("hidden")},
+                 {"heads", text("heads")},
+                 {"kv_heads", text("kv_heads")},
+                 {"intermediate", text("intermediate")},
+                 {"norm_eps", text("norm_eps")}};
     if (!c.isAlibi) {
         layer["rope_base"] = text("rope_base");
         layer["max_positions"] = text("max_positions");
     }
-    out.cells = {cell("embed_tokens", "Embedding", {{"vocab_size", text("vocab")}, {"embedding_size", text("hidden")}, {"padding_idx", text("pad_id")}}),
-                 cell("layers", "DecoderLayer", std::move(layer), "layers"),
-                 cell("norm", "RMSNorm", {{"dim", text("hidden")}, {"eps", text("norm_eps")}}),
-                 cell("lm_head", "LMHead",
-                      {{"hidden_size", text("hidden")}, {"vocab_size", text("vocab")}, {"kind", text(c.hasNormHead ? "normalised" : "plain")}})};
+    out.cells = {
+        cell("embed_tokens", "Embedding",
+             {{"vocab_size", text("vocab")}, {"embedding_size", text("hidden")}, {"padding_idx", text("pad_id")}}),
+        cell("layers", "DecoderLayer", std::move(layer), "layers"),
+        cell("norm", "RMSNorm", {{"dim", text("hidden")}, {"eps", text("norm_eps")}}),
+        cell("lm_head", "LMHead",
+             {{"hidden_size", text("hidden")}, {"vocab_size", text("vocab")}, {"kind", text(c.hasNormHead ? "normalised" : "plain")}})};
     wire(out, "input_ids", "embed_tokens.ids");
     wire(out, "embed_tokens.out", "layers.x");
     wire(out, "layers.out", "norm.x");
@@ -193,7 +208,9 @@ public:
             return fail("lacks " + std::string(key) + ".", {}, m_place);
         }
         if (!found->is_number_integer() || found->get<double>() < static_cast<double>(minimum) || found->get<double>() > 1e9)
-            return fail(std::string(key) + " is " + graph::describe(*found) + ", expected a whole number from " + std::to_string(minimum) + " to 1000000000.", {}, m_place);
+            return fail(std::string(key) + " is " + graph::describe(*found) + ", expected a whole number from " + std::to_string(minimum) +
+                            " to 1000000000.",
+                        {}, m_place);
         return found->get<std::int64_t>();
     }
     Result<double> real(const char* key, double otherwise) const {
@@ -206,7 +223,8 @@ public:
     /// Fails when a key that changes the computation holds something else than the one value that this family knows.
     Status only(const char* key, const json& known) const {
         if (!has(key) || m_config.at(key) == known) return {};
-        return fail(std::string(key) + " is " + graph::describe(m_config.at(key)) + "; Celloom's Baichuan knows only " + known.dump() + ".", {}, m_place);
+        return fail(std::string(key) + " is " + graph::describe(m_config.at(key)) + "; Celloom's Baichuan knows only " + known.dump() + ".",
+                    {}, m_place);
     }
 
 private:
@@ -219,12 +237,14 @@ Status readVariant(const json& config, const std::string& place, const ConfigRea
     c.isAlibi = !isFirst7B && !reader.has("max_position_embeddings");
     if (reader.has("position_embedding")) {
         const json& position = config.at("position_embedding");
-        if (position != "rope" && position != "alibi") return fail("position_embedding is " + graph::describe(position) + ", expected rope or alibi.", {}, place);
+        if (position != "rope" && position != "alibi")
+            return fail("position_embedding is " + graph::describe(position) + ", expected rope or alibi.", {}, place);
         c.isAlibi = position == "alibi";
     }
     c.hasNormHead = !isFirst7B && c.vocab == 125696;
     if (reader.has("norm_head")) {
-        if (!config.at("norm_head").is_boolean()) return fail("norm_head is " + graph::describe(config.at("norm_head")) + ", expected true or false.", {}, place);
+        if (!config.at("norm_head").is_boolean())
+            return fail("norm_head is " + graph::describe(config.at("norm_head")) + ", expected true or false.", {}, place);
         c.hasNormHead = config.at("norm_head").get<bool>();
     }
     return {};
@@ -237,7 +257,8 @@ Result<Document> fromConfig(const json& config, const std::string& place) {
     CELLOOM_TRY_STATUS(reader.only("rope_scaling", nullptr));
     const BaichuanConfig standard;
     BaichuanConfig c;
-    const auto read = [&](std::int64_t& target, const char* key, std::optional<std::int64_t> otherwise, std::int64_t minimum = 1) -> Status {
+    const auto read = [&](std::int64_t& target, const char* key, std::optional<std::int64_t> otherwise,
+                          std::int64_t minimum = 1) -> Status {
         CELLOOM_TRY(value, reader.whole(key, otherwise, minimum));
         target = value;
         return {};
@@ -292,12 +313,15 @@ Result<ordered_json> toConfig(const Document& document) {
         isFamily = structure == structureOf(buildBaichuan(c));
     }
     if (!isFamily)
-        return fail("The graph is no longer a plain Baichuan, so no config.json describes it.", "Export it as a .cells.json document, which holds the whole graph.");
+        return fail("The graph is no longer a plain Baichuan, so no config.json describes it.",
+                    "Export it as a .cells.json document, which holds the whole graph.");
     const auto expansion = graph::expand(document);
     if (!expansion.ok()) return tl::unexpected(expansion.firstError());
     const graph::ExpandedModel& model = expansion.model;
     const auto whole = [&](const char* name) { return model.hyperInteger(name, 0); };
-    const auto number = [&](const char* name) { return std::visit([](const auto& held) { return ordered_json(held); }, model.hyper.at(name)); };
+    const auto number = [&](const char* name) {
+        return std::visit([](const auto& held) { return ordered_json(held); }, model.hyper.at(name));
+    };
     const bool isFirst7B = !c.isAlibi && !c.hasNormHead;
     ordered_json out;
     out["architectures"] = {isFirst7B ? "BaiChuanForCausalLM" : "BaichuanForCausalLM"};
@@ -338,7 +362,8 @@ Document buildBaichuan(const BaichuanConfig& config) {
 }
 
 Family baichuan() {
-    return {"baichuan", {"BaiChuanForCausalLM", "BaichuanForCausalLM"}, "model.", {"lm_head"}, {"rotary_emb.inv_freq"}, fromConfig, toConfig};
+    return {"baichuan", {"BaiChuanForCausalLM", "BaichuanForCausalLM"}, "model.", {"lm_head"}, {"rotary_emb.inv_freq"}, fromConfig,
+            toConfig};
 }
 
 } // namespace celloom::families

@@ -24,7 +24,9 @@ std::vector<std::string> presetNames() {
     return names;
 }
 
-bool isBelow(const std::string& path, const std::string& name) { return path == name || path.starts_with(name + "."); }
+bool isBelow(const std::string& path, const std::string& name) {
+    return path == name || path.starts_with(name + ".");
+}
 
 } // namespace
 
@@ -36,17 +38,18 @@ const std::vector<Family>& all() {
 const std::vector<Preset>& presets() {
     // Derivation, no biases: 2·V·h (embedding, head) + L·(h·(h + 2·h·kv/heads) + h·h + 3·h·f + 2·h) + h.
     static const std::vector<Preset> list{
-        {"baichuan-tiny", "Baichuan with rotary positions, 5 M parameters: learns on a laptop in minutes", "Baichuan（旋转位置编码），约 500 万参数：笔记本上几分钟可见效果", 5261568,
-         "derived: V 4096, h 256, L 4, heads 4, f 688"},
-        {"baichuan-tiny-alibi", "As baichuan-tiny, with ALiBi positions as Baichuan-13B", "同 baichuan-tiny，位置编码为 Baichuan-13B 的 ALiBi", 5261568,
-         "derived: V 4096, h 256, L 4, heads 4, f 688"},
-        {"baichuan-tiny-gqa", "As baichuan-tiny, with two key/value heads for four query heads", "同 baichuan-tiny，四个查询头共享两个键值头", 4999424,
-         "derived: V 4096, h 256, L 4, heads 4, kv heads 2, f 688"},
-        {"baichuan-110m", "Baichuan, 110 M parameters: for one GPU", "Baichuan，1.1 亿参数：适合单块 GPU", 109529856, "derived: V 16000, h 768, L 12, heads 12, f 2048"},
-        {"baichuan-7b", "Baichuan-7B as published: rotary positions, context 4096", "公开的 Baichuan-7B：旋转位置编码，上下文 4096", 7000559616,
-         "published: README of baichuan-inc/Baichuan-7B (7,000,559,616)"},
-        {"baichuan-13b", "Baichuan-13B as published: ALiBi positions, context 4096", "公开的 Baichuan-13B：ALiBi 位置编码，上下文 4096", 13264901120,
-         "published: README of baichuan-inc/Baichuan-13B (13,264,901,120)"},
+        {"baichuan-tiny", "Baichuan with rotary positions, 5 M parameters: learns on a laptop in minutes",
+         "Baichuan（旋转位置编码），约 500 万参数：笔记本上几分钟可见效果", 5261568, "derived: V 4096, h 256, L 4, heads 4, f 688"},
+        {"baichuan-tiny-alibi", "As baichuan-tiny, with ALiBi positions as Baichuan-13B",
+         "同 baichuan-tiny，位置编码为 Baichuan-13B 的 ALiBi", 5261568, "derived: V 4096, h 256, L 4, heads 4, f 688"},
+        {"baichuan-tiny-gqa", "As baichuan-tiny, with two key/value heads for four query heads",
+         "同 baichuan-tiny，四个查询头共享两个键值头", 4999424, "derived: V 4096, h 256, L 4, heads 4, kv heads 2, f 688"},
+        {"baichuan-110m", "Baichuan, 110 M parameters: for one GPU", "Baichuan，1.1 亿参数：适合单块 GPU", 109529856,
+         "derived: V 16000, h 768, L 12, heads 12, f 2048"},
+        {"baichuan-7b", "Baichuan-7B as published: rotary positions, context 4096", "公开的 Baichuan-7B：旋转位置编码，上下文 4096",
+         7000559616, "published: README of baichuan-inc/Baichuan-7B (7,000,559,616)"},
+        {"baichuan-13b", "Baichuan-13B as published: ALiBi positions, context 4096", "公开的 Baichuan-13B：ALiBi 位置编码，上下文 4096",
+         13264901120, "published: README of baichuan-inc/Baichuan-13B (13,264,901,120)"},
     };
     return list;
 }
@@ -72,9 +75,11 @@ Result<graph::Document> buildPreset(const std::string& name) {
 
 Result<graph::Document> fromConfigJson(const std::string& text, const std::string& place) {
     CELLOOM_TRY(config, graph::parseJson(text, place));
-    const bool hasName = config.is_object() && config.contains("architectures") && config["architectures"].is_array() && config["architectures"].size() == 1 &&
-                         config["architectures"][0].is_string();
-    if (!hasName) return fail("has no \"architectures\" with one name, so the model's family is unknown.", "Is it the config.json of a language model?", place);
+    const bool hasName = config.is_object() && config.contains("architectures") && config["architectures"].is_array() &&
+                         config["architectures"].size() == 1 && config["architectures"][0].is_string();
+    if (!hasName)
+        return fail("has no \"architectures\" with one name, so the model's family is unknown.",
+                    "Is it the config.json of a language model?", place);
     const auto name = config["architectures"][0].get<std::string>();
     std::vector<std::string> known;
     for (const Family& family : all())
@@ -82,12 +87,14 @@ Result<graph::Document> fromConfigJson(const std::string& text, const std::strin
             if (architecture == name) return family.fromConfig(config, place);
             known.push_back(architecture);
         }
-    return fail("has the architecture " + inQuotes(name) + ", which this Celloom does not know.", "Known are " + joined(known) + ".", place);
+    return fail("has the architecture " + inQuotes(name) + ", which this Celloom does not know.", "Known are " + joined(known) + ".",
+                place);
 }
 
 Result<std::string> toConfigJson(const graph::Document& document) {
     const Family* family = findFamily(document.family);
-    if (!family) return fail("The graph belongs to no known family, so no config.json describes it.", "Export it as a .cells.json document.");
+    if (!family)
+        return fail("The graph belongs to no known family, so no config.json describes it.", "Export it as a .cells.json document.");
     CELLOOM_TRY(config, family->toConfig(document));
     return config.dump(2) + "\n";
 }
@@ -95,7 +102,8 @@ Result<std::string> toConfigJson(const graph::Document& document) {
 std::string checkpointName(const std::string& familyName, const std::string& path) {
     const Family* family = findFamily(familyName);
     if (!family) return path;
-    const bool isOutside = std::any_of(family->outsideTrunk.begin(), family->outsideTrunk.end(), [&](const auto& name) { return isBelow(path, name); });
+    const bool isOutside =
+        std::any_of(family->outsideTrunk.begin(), family->outsideTrunk.end(), [&](const auto& name) { return isBelow(path, name); });
     return isOutside ? path : family->trunkPrefix + path;
 }
 
@@ -110,7 +118,8 @@ Result<std::string> parameterPath(const std::string& familyName, const std::stri
 
 bool isIgnorable(const std::string& familyName, const std::string& name) {
     const Family* family = findFamily(familyName);
-    return family && std::any_of(family->ignorable.begin(), family->ignorable.end(), [&](const auto& ending) { return name.ends_with("." + ending); });
+    return family && std::any_of(family->ignorable.begin(), family->ignorable.end(),
+                                 [&](const auto& ending) { return name.ends_with("." + ending); });
 }
 
 Result<graph::Document> openModel(const std::string& model) {
@@ -125,7 +134,8 @@ Result<graph::Document> openModel(const std::string& model) {
         path /= hasCells ? "model.cells.json" : "config.json";
     }
     if (!fs::exists(path, error))
-        return fail("There is no model " + inQuotes(model) + ".", "Give a preset (" + joined(names) + "), a folder with a config.json, or a .cells.json file.", model);
+        return fail("There is no model " + inQuotes(model) + ".",
+                    "Give a preset (" + joined(names) + "), a folder with a config.json, or a .cells.json file.", model);
     if (path.filename() != "config.json") return graph::loadDocument(path);
     CELLOOM_TRY(text, readFile(path, graph::JsonLimits{}.maxBytes));
     return fromConfigJson(text, path.string());

@@ -7,9 +7,13 @@
 namespace celloom::graph {
 namespace {
 
-std::int64_t addCapped(std::int64_t a, std::int64_t b) { return __builtin_add_overflow(a, b, &a) ? INT64_MAX : a; }
+std::int64_t addCapped(std::int64_t a, std::int64_t b) {
+    return __builtin_add_overflow(a, b, &a) ? INT64_MAX : a;
+}
 
-std::int64_t multiplyCapped(std::int64_t a, std::int64_t b) { return __builtin_mul_overflow(a, b, &a) ? INT64_MAX : a; }
+std::int64_t multiplyCapped(std::int64_t a, std::int64_t b) {
+    return __builtin_mul_overflow(a, b, &a) ? INT64_MAX : a;
+}
 
 std::int64_t sizeOf(const std::vector<std::int64_t>& dims) {
     std::int64_t size = 1;
@@ -47,7 +51,8 @@ std::vector<Cost> costs(const ExpandedModel& model, const std::map<std::string, 
         const auto keep = [&](const std::vector<ValueId>& ids, const std::vector<int>& which) {
             for (const int port : which) {
                 const ValueId id = ids[static_cast<std::size_t>(port)];
-                if (id >= 0 && kept.insert(id).second) cost.activationValues = addCapped(cost.activationValues, sizeOf(sizes[static_cast<std::size_t>(id)]));
+                if (id >= 0 && kept.insert(id).second)
+                    cost.activationValues = addCapped(cost.activationValues, sizeOf(sizes[static_cast<std::size_t>(id)]));
             }
         };
         keep(cell.inputs, rule.keptInputs);

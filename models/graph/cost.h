@@ -11,7 +11,7 @@ namespace celloom::graph {
 
 struct Cost {
     std::int64_t parameters = 0;
-    double forwardFlops = 0;         // of one forward pass; a multiply-add counts as two; causal attention is not discounted
+    double forwardFlops = 0;           // of one forward pass; a multiply-add counts as two; causal attention is not discounted
     std::int64_t activationValues = 0; // numbers kept for the backward pass; one that several cells keep counts for the first
 };
 

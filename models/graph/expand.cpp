@@ -2,32 +2,25 @@
 // An error poisons the values behind it, so that one mistake is reported once and not again by every cell that follows.
 #include "models/graph/expand.h"
 
-#include "models/base/text.h"
 #include "models/catalog/catalog.h"
 #include "models/graph/expression.h"
+#include "models/graph/parameters.h"
+#include "models/graph/plan.h"
+#include "models/graph/problems.h"
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
+#include <optional>
 #include <set>
 
 namespace celloom::graph {
 namespace {
 
 constexpr std::size_t kMaxInstances = 200000;
-constexpr std::size_t kMaxProblems = 100;
 constexpr int kMaxDepth = 32;
 constexpr std::int64_t kMaxParameters = 100'000'000'000'000'000;
-constexpr std::size_t kMaxNameBytes = 128;
 constexpr ValueId kUnwired = -1;
 constexpr ValueId kPoisoned = -2;
-
-/// The part of a graph that is the same for each of its instances.
-struct Plan {
-    std::vector<const Cell*> order;                                                    // in which the cells can run
-    std::map<std::string, std::vector<std::pair<std::string, Endpoint>>> feeds;        // by target cell ("" = the outputs): port, source
-    bool isUsable = true;
-};
 
 /// Outputs of an instance by port, in port order.
 using Ports = std::vector<std::pair<std::string, ValueId>>;
@@ -38,92 +31,11 @@ struct Context {
     int depth = 0;
 };
 
-std::string below(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
-
-bool isCellName(const std::string& name) {
-    if (name.empty() || name.size() > kMaxNameBytes || !isUtf8(name)) return false;
-    return std::all_of(name.begin(), name.end(), [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte >= 0x80 || c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    });
-}
-
-template <class Items> std::vector<std::string> namesOf(const Items& items) {
-    std::vector<std::string> out;
-    for (const auto& item : items) out.push_back(item.name);
-    return out;
-}
-
-std::string didYouMean(const std::string& word, const std::vector<std::string>& known, const std::string& what) {
-    const auto close = nearest(word, known);
-    if (!close.empty()) return "Did you mean " + joined(close) + "?";
-    return known.empty() ? "There are no " + what + "." : what + " are " + joined(known) + ".";
-}
-
-/// A parameter's value as its kind says. Error::place is left to the caller.
-Result<ResolvedValue> resolveParam(const catalog::ParamDef& def, const ParamValue& given, const Scope& scope) {
-    using catalog::ParamKind;
-    const auto* text = std::get_if<std::string>(&given);
-    const auto wrong = [&](const std::string& expected) {
-        const std::string found = text ? inQuotes(*text, 40) : toString(std::visit([](const auto& held) { return ResolvedValue(held); }, given));
-        return fail(def.name + " is " + found + ", expected " + expected + ".");
-    };
-    const auto inRange = [&](double number) { return number >= def.minimum && number <= def.maximum; };
-    const std::string range = numberText(def.minimum) + " to " + numberText(def.maximum);
-    switch (def.kind) {
-    case ParamKind::Integer: {
-        std::int64_t number = 0;
-        if (text) {
-            CELLOOM_TRY(value, evaluateInteger(*text, scope));
-            number = value;
-        } else if (const auto* whole = std::get_if<std::int64_t>(&given)) {
-            number = *whole;
-        } else {
-            return wrong("a whole number");
-        }
-        if (!inRange(static_cast<double>(number))) return fail(def.name + " is " + std::to_string(number) + ", must be " + range + ".");
-        return number;
-    }
-    case ParamKind::Real: {
-        double number = 0;
-        if (text) {
-            CELLOOM_TRY(value, evaluate(*text, scope));
-            number = std::holds_alternative<double>(value) ? std::get<double>(value) : static_cast<double>(std::get<std::int64_t>(value));
-        } else if (std::holds_alternative<bool>(given)) {
-            return wrong("a number");
-        } else {
-            number = std::holds_alternative<double>(given) ? std::get<double>(given) : static_cast<double>(std::get<std::int64_t>(given));
-        }
-        if (!inRange(number)) return fail(def.name + " is " + numberText(number) + ", must be " + range + "."); // NaN too
-        return number;
-    }
-    case ParamKind::Flag: return std::holds_alternative<bool>(given) ? Result<ResolvedValue>(std::get<bool>(given)) : wrong("true or false");
-    case ParamKind::Text: return text ? Result<ResolvedValue>(*text) : wrong("a text");
-    case ParamKind::Choice:
-        if (text && std::find(def.choices.begin(), def.choices.end(), *text) != def.choices.end()) return *text;
-        return wrong("one of " + joined(def.choices));
-    case ParamKind::IntegerList: break;
-    }
-    if (!text) return wrong("a list of whole numbers as text");
-    std::string out;
-    int depth = 0;
-    for (std::size_t from = 0, at = 0; at <= text->size(); ++at) { // commas outside of parentheses part the items
-        const char c = at < text->size() ? (*text)[at] : ',';
-        depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-        if (c != ',' || (depth > 0 && at < text->size())) continue;
-        CELLOOM_TRY(number, evaluateInteger(text->substr(from, at - from), scope));
-        if (!inRange(static_cast<double>(number))) return fail(def.name + " holds " + std::to_string(number) + ", must be " + range + ".");
-        out += (from ? "," : "") + std::to_string(number);
-        from = at + 1;
-    }
-    return out;
-}
-
 class Expander {
 public:
     /// `instances` counts over several expanders, so that together they stay within the bound.
-    Expander(const Document& document, std::string problemPrefix, Problem::Severity severity, std::vector<Problem>& problems, std::size_t& instances)
-        : m_document(document), m_problemPrefix(std::move(problemPrefix)), m_severity(severity), m_problems(problems), m_instances(instances) {}
+    Expander(const Document& document, ProblemList problems, std::size_t& instances)
+        : m_document(document), m_problems(std::move(problems)), m_instances(instances) {}
 
     /// Expands `graph` as a whole model: its inputs are the model's.
     void run(const Graph& graph) {
@@ -150,152 +62,31 @@ public:
     const std::set<std::string>& usedComposites() const { return m_used; }
 
 private:
-    // ---- problems ----
-
-    void report(const std::string& path, std::string message, std::string hint = {}, std::string parameter = {},
-                Problem::Severity severity = Problem::Severity::Error) {
-        if (severity == Problem::Severity::Error) ++m_errors;
-        if (m_problems.size() >= kMaxProblems) {
-            m_isStopped = true;
-            return;
-        }
-        if (m_severity == Problem::Severity::Warning) severity = Problem::Severity::Warning;
-        m_problems.push_back({severity, m_problemPrefix + path, std::move(message), std::move(hint), std::move(parameter)});
-    }
-    void report(const std::string& path, Error error, const std::string& parameter) {
-        report(path, std::move(error.message), std::move(error.hint), parameter);
-    }
-    void warn(const std::string& path, std::string message, std::string hint) {
-        report(path, std::move(message), std::move(hint), {}, Problem::Severity::Warning);
-    }
-
-    // ---- what is the same for every instance of a graph ----
-
-    const Plan& planOf(const Graph& graph, const std::string& path) {
-        auto& plan = m_plans[&graph];
-        if (!plan) {
-            plan = std::make_unique<Plan>();
-            const std::size_t before = m_errors;
-            checkNames(graph, path);
-            collectFeeds(graph, path, *plan);
-            sortCells(graph, path, *plan);
-            plan->isUsable = m_errors == before;
-        }
-        return *plan;
-    }
-
-    void checkNames(const Graph& graph, const std::string& path) {
-        std::set<std::string> cells, inputs, outputs;
-        for (const Cell& cell : graph.cells) {
-            if (!isCellName(cell.name)) report(path, "The cell name " + inQuotes(cell.name) + " cannot be used.", "Names are letters, digits, _ and -.");
-            else if (!cells.insert(cell.name).second) report(below(path, cell.name), "Two cells have this name.", "Rename one of them.");
-        }
-        for (const auto& [ports, seen] : {std::pair(&graph.inputs, &inputs), std::pair(&graph.outputs, &outputs)})
-            for (const Port& port : *ports) {
-                if (!isCellName(port.name)) report(path, "The port name " + inQuotes(port.name) + " cannot be used.", "Names are letters, digits, _ and -.");
-                else if (!seen->insert(port.name).second) report(path, "Two ports are named " + port.name + ".", "Rename one of them.");
-                if (port.dtype != "float" && port.dtype != "int64" && port.dtype != "bool")
-                    report(path, "The port " + port.name + " has the unknown type " + inQuotes(port.dtype) + ".", "Types are float, int64 and bool.");
-            }
-    }
-
-    void collectFeeds(const Graph& graph, const std::string& path, Plan& plan) {
-        const auto cells = namesOf(graph.cells);
-        const std::set<std::string> known(cells.begin(), cells.end());
-        const auto hasPort = [](const std::vector<Port>& ports, const std::string& name) {
-            return std::any_of(ports.begin(), ports.end(), [&](const Port& port) { return port.name == name; });
-        };
-        std::set<std::pair<std::string, std::string>> taken;
-        std::set<std::string> sources;
-        for (const Wire& wire : graph.wires) {
-            const std::string text = toText(wire.from) + " -> " + toText(wire.to);
-            const auto check = [&](const Endpoint& end, const std::vector<Port>& own, const char* what) {
-                if (end.cell.empty() ? hasPort(own, end.port) : known.count(end.cell) > 0) return true;
-                const bool isCell = !end.cell.empty();
-                report(path, "The wire " + text + " names " + (isCell ? "the cell " + inQuotes(end.cell) : std::string("the ") + what + " " + inQuotes(end.port)) +
-                                 ", which is not there.",
-                       didYouMean(isCell ? end.cell : end.port, isCell ? cells : namesOf(own), isCell ? "Cells" : "Ports"));
-                return false;
-            };
-            const bool isSound = check(wire.from, graph.inputs, "input") & check(wire.to, graph.outputs, "output");
-            if (!isSound) continue;
-            if (!taken.insert({wire.to.cell, wire.to.port}).second) {
-                report(below(path, wire.to.cell), "Two wires end at " + toText(wire.to) + "; one of them is " + text + ".", "Remove one, or join them with an Add.");
-                continue;
-            }
-            sources.insert(wire.from.cell);
-            plan.feeds[wire.to.cell].emplace_back(wire.to.port, wire.from);
-        }
-        for (const Cell& cell : graph.cells)
-            if (!sources.count(cell.name)) warn(below(path, cell.name), "Nothing uses what this cell gives.", "Wire its output, or remove the cell.");
-    }
-
-    /// Kahn's algorithm; among cells that are ready the document's order decides, so that it is the same on each run.
-    void sortCells(const Graph& graph, const std::string& path, Plan& plan) {
-        std::map<std::string, std::size_t> index;
-        for (std::size_t i = 0; i < graph.cells.size(); ++i) index.emplace(graph.cells[i].name, i);
-        std::vector<std::set<std::size_t>> before(graph.cells.size()), after(graph.cells.size());
-        for (const auto& [target, feeds] : plan.feeds) {
-            if (target.empty()) continue;
-            for (const auto& [port, source] : feeds) {
-                if (source.cell.empty()) continue;
-                before[index.at(target)].insert(index.at(source.cell));
-                after[index.at(source.cell)].insert(index.at(target));
-            }
-        }
-        std::set<std::size_t> ready;
-        for (std::size_t i = 0; i < before.size(); ++i)
-            if (before[i].empty()) ready.insert(i);
-        std::vector<std::size_t> waiting(before.size());
-        for (std::size_t i = 0; i < before.size(); ++i) waiting[i] = before[i].size();
-        while (!ready.empty()) {
-            const std::size_t next = *ready.begin();
-            ready.erase(ready.begin());
-            plan.order.push_back(&graph.cells[next]);
-            for (const std::size_t follower : after[next])
-                if (--waiting[follower] == 0) ready.insert(follower);
-        }
-        if (plan.order.size() == graph.cells.size()) return;
-        // every cell left waits for another one left: walking back must come round
-        std::size_t at = 0;
-        while (waiting[at] == 0) ++at;
-        std::vector<std::size_t> walk;
-        while (std::find(walk.begin(), walk.end(), at) == walk.end()) {
-            walk.push_back(at);
-            for (const std::size_t previous : before[at])
-                if (waiting[previous] > 0) {
-                    at = previous;
-                    break;
-                }
-        }
-        std::string circle = graph.cells[at].name;
-        for (std::size_t i = walk.size(); i-- > 0;) {
-            circle += " -> " + graph.cells[walk[i]].name;
-            if (walk[i] == at) break;
-        }
-        report(below(path, graph.cells[at].name), "Cells wait for each other in a circle: " + circle + ".", "Remove one of these wires.");
-    }
-
-    static std::string toText(const Endpoint& end) { return end.cell.empty() ? end.port : end.cell + "." + end.port; }
+    [[nodiscard]] bool isStopped() const { return m_isStopped || m_problems.isFull(); }
 
     // ---- hyper-parameters ----
 
     /// A graph's hyper-parameters, in order: each sees those before it. `given` are set from outside, already evaluated.
-    std::unique_ptr<Scope> hyper(const Graph& graph, const std::string& path, const Scope& given) {
-        auto scope = std::make_unique<Scope>();
-        const std::size_t before = m_errors;
+    std::optional<Scope> hyper(const Graph& graph, const std::string& path, const Scope& given) {
+        Scope scope;
+        const std::size_t before = m_problems.errors();
         for (const HyperParameter& parameter : graph.hyper) {
             if (!isIdentifier(parameter.name)) {
-                report(path, "The hyper-parameter name " + inQuotes(parameter.name) + " cannot be used.", "Names are a letter, then letters, digits and _.");
+                m_problems.error(path, "The hyper-parameter name " + inQuotes(parameter.name) + " cannot be used.",
+                                 "Names are a letter, then letters, digits and _.");
                 continue;
             }
             Result<ResolvedValue> value = std::visit([](const auto& held) { return ResolvedValue(held); }, parameter.value);
-            if (const auto found = given.find(parameter.name); found != given.end()) value = found->second;
-            else if (const auto* text = std::get_if<std::string>(&parameter.value)) value = evaluate(*text, *scope);
-            if (!value) report(path, std::move(value).error(), parameter.name);
-            else if (!scope->emplace(parameter.name, *value).second) report(path, "Two hyper-parameters are named " + parameter.name + ".", "Rename one.", parameter.name);
+            if (const auto found = given.find(parameter.name); found != given.end())
+                value = found->second;
+            else if (const auto* text = std::get_if<std::string>(&parameter.value))
+                value = evaluate(*text, scope);
+            if (!value)
+                m_problems.error(path, std::move(value).error(), parameter.name);
+            else if (!scope.emplace(parameter.name, *value).second)
+                m_problems.error(path, "Two hyper-parameters are named " + parameter.name + ".", "Rename one.", parameter.name);
         }
-        if (m_errors != before) return nullptr;
+        if (m_problems.errors() != before) return {};
         return scope;
     }
 
@@ -305,11 +96,14 @@ private:
         const auto known = namesOf(composite.hyper);
         for (const auto& [name, value] : cell.params) {
             if (std::find(known.begin(), known.end(), name) == known.end()) {
-                report(path, cell.type + " has no hyper-parameter " + inQuotes(name) + ".", didYouMean(name, known, "Hyper-parameters"), name);
+                m_problems.error(path, cell.type + " has no hyper-parameter " + inQuotes(name) + ".",
+                                 didYouMean(name, known, "Hyper-parameters"), name);
             } else if (const auto* text = std::get_if<std::string>(&value)) {
                 auto evaluated = evaluate(*text, scope);
-                if (evaluated) given[name] = *evaluated;
-                else report(path, std::move(evaluated).error(), name);
+                if (evaluated)
+                    given[name] = *evaluated;
+                else
+                    m_problems.error(path, std::move(evaluated).error(), name);
             } else {
                 given[name] = std::visit([](const auto& held) { return ResolvedValue(held); }, value);
             }
@@ -326,12 +120,12 @@ private:
 
     ValueId input(const Port& port, const Scope& scope, const Symbols& symbols) {
         if (port.shape.empty()) {
-            report("", "The input " + port.name + " has no shape.", "Give one such as [B, T].");
+            m_problems.error("", "The input " + port.name + " has no shape.", "Give one such as [B, T].");
             return kPoisoned;
         }
         const auto shape = declaredShape(port, scope, symbols);
         if (shape) return addValue(port.name, *shape, port.dtype);
-        report("", "The input " + port.name + ": " + shape.error().message, shape.error().hint);
+        m_problems.error("", "The input " + port.name + ": " + shape.error().message, shape.error().hint);
         return kPoisoned;
     }
 
@@ -347,7 +141,9 @@ private:
     /// All cells of a graph, in order. Returns the values of its outputs.
     std::vector<ValueId> instantiate(const Graph& graph, const Context& context, const std::vector<ValueId>& inputs) {
         std::vector<ValueId> outputs(graph.outputs.size(), kPoisoned);
-        const Plan& plan = planOf(graph, context.path);
+        auto found = m_plans.find(&graph);
+        if (found == m_plans.end()) found = m_plans.emplace(&graph, planOf(graph, context.path, m_problems)).first;
+        const Plan& plan = found->second;
         if (!plan.isUsable) return outputs;
         std::map<std::pair<std::string, std::string>, ValueId> produced;
         for (std::size_t i = 0; i < inputs.size(); ++i) produced[{"", graph.inputs[i].name}] = inputs[i];
@@ -359,28 +155,34 @@ private:
             return fed;
         };
         for (const Cell* cell : plan.order) {
-            if (m_isStopped) return outputs;
+            if (isStopped()) return outputs;
             const auto result = repeated(*cell, context, gather(cell->name));
-            if (result) for (const auto& [port, value] : *result) produced[{cell->name, port}] = value;
-            else failed.insert(cell->name);
+            if (result)
+                for (const auto& [port, value] : *result) produced[{cell->name, port}] = value;
+            else
+                failed.insert(cell->name);
         }
         const auto fed = gather("");
         for (std::size_t i = 0; i < outputs.size(); ++i) {
             const auto found = fed.find(graph.outputs[i].name);
-            if (found != fed.end()) outputs[i] = found->second;
-            else report(context.path, "The output " + graph.outputs[i].name + " has no wire.", "Wire a cell's output to it.");
+            if (found != fed.end())
+                outputs[i] = found->second;
+            else
+                m_problems.error(context.path, "The output " + graph.outputs[i].name + " has no wire.", "Wire a cell's output to it.");
         }
         return outputs;
     }
 
-    ValueId sourceValue(const Endpoint& source, const std::map<std::pair<std::string, std::string>, ValueId>& produced, const std::set<std::string>& failed,
-                        const std::string& path) {
+    ValueId sourceValue(const Endpoint& source, const std::map<std::pair<std::string, std::string>, ValueId>& produced,
+                        const std::set<std::string>& failed, const std::string& path) {
         if (const auto found = produced.find({source.cell, source.port}); found != produced.end()) return found->second;
         if (failed.count(source.cell)) return kPoisoned;
         std::vector<std::string> ports;
         for (const auto& [end, value] : produced)
             if (end.first == source.cell) ports.push_back(end.second);
-        report(below(path, source.cell), "A wire starts at the output " + inQuotes(source.port) + ", which this cell does not have.", didYouMean(source.port, ports, "Outputs"));
+        m_problems.error(below(path, source.cell),
+                         "A wire starts at the output " + inQuotes(source.port) + ", which this cell does not have.",
+                         didYouMean(source.port, ports, "Outputs"));
         return kPoisoned;
     }
 
@@ -390,22 +192,25 @@ private:
         if (cell.repeat.empty()) return one(cell, path, context, fed);
         const auto count = evaluateInteger(cell.repeat, *context.scope);
         if (!count) {
-            report(path, count.error(), "repeat");
+            m_problems.error(path, count.error(), "repeat");
             return {};
         }
         if (*count < 1 || *count > static_cast<std::int64_t>(kMaxInstances)) {
-            report(path, "repeat is " + std::to_string(*count) + ", must be 1 to " + std::to_string(kMaxInstances) + ".", "", "repeat");
+            m_problems.error(path, "repeat is " + std::to_string(*count) + ", must be 1 to " + std::to_string(kMaxInstances) + ".", "",
+                             "repeat");
             return {};
         }
         std::optional<Ports> last;
-        for (std::int64_t i = 0; i < *count && !m_isStopped; ++i) {
-            const std::size_t before = m_errors;
+        for (std::int64_t i = 0; i < *count && !isStopped(); ++i) {
+            const std::size_t before = m_problems.errors();
             std::vector<std::string> inputNames;
             last = one(cell, below(path, std::to_string(i)), context, fed, &inputNames);
-            if (!last || m_errors != before) break; // the others would say the same
+            if (!last || m_problems.errors() != before) break; // the others would say the same
             if (*count > 1 && last->size() > inputNames.size()) {
-                report(path, "gives " + std::to_string(last->size()) + " outputs but takes " + std::to_string(inputNames.size()) + " inputs, so it cannot follow itself.",
-                       "A repeated cell needs an input for each output.", "repeat");
+                m_problems.error(path,
+                                 "gives " + std::to_string(last->size()) + " outputs but takes " + std::to_string(inputNames.size()) +
+                                     " inputs, so it cannot follow itself.",
+                                 "A repeated cell needs an input for each output.", "repeat");
                 return {};
             }
             for (std::size_t k = 0; k < last->size() && k < inputNames.size(); ++k) fed[inputNames[k]] = (*last)[k].second;
@@ -416,7 +221,9 @@ private:
     std::optional<Ports> one(const Cell& cell, const std::string& path, const Context& context, const std::map<std::string, ValueId>& fed,
                              std::vector<std::string>* inputNames = nullptr) {
         if (++m_instances > kMaxInstances) {
-            if (!m_isStopped) report(path, "The graph holds more than " + std::to_string(kMaxInstances) + " cells here.", "Lower a repeat count.", "repeat");
+            if (!m_isStopped)
+                m_problems.error(path, "The graph holds more than " + std::to_string(kMaxInstances) + " cells here.",
+                                 "Lower a repeat count.", "repeat");
             m_isStopped = true;
             return {};
         }
@@ -429,32 +236,35 @@ private:
         std::vector<std::string> known;
         for (const auto& [name, graph] : m_document.composites) known.push_back(name);
         for (const auto& type : catalog::all()) known.push_back(type.name);
-        report(path, "There is no cell type " + inQuotes(cell.type) + ".", didYouMean(cell.type, known, "Types"));
+        m_problems.error(path, "There is no cell type " + inQuotes(cell.type) + ".", didYouMean(cell.type, known, "Types"));
         return {};
     }
 
     /// The value of each input port, in order; reports wires to ports that are not there, missing wires and types that differ.
     std::optional<std::vector<ValueId>> match(const std::vector<catalog::PortDef>& ports, const std::string& path, const std::string& type,
                                               const std::map<std::string, ValueId>& fed) {
-        const std::size_t before = m_errors;
+        const std::size_t before = m_problems.errors();
         std::vector<ValueId> inputs;
         bool isPoisoned = false;
         const auto names = namesOf(ports);
         for (const auto& [port, value] : fed)
             if (std::find(names.begin(), names.end(), port) == names.end())
-                report(path, "A wire ends at the input " + inQuotes(port) + ", which " + type + " does not have.", didYouMean(port, names, "Inputs"));
+                m_problems.error(path, "A wire ends at the input " + inQuotes(port) + ", which " + type + " does not have.",
+                                 didYouMean(port, names, "Inputs"));
         for (const catalog::PortDef& port : ports) {
             const auto found = fed.find(port.name);
             inputs.push_back(found == fed.end() ? kUnwired : found->second);
             isPoisoned = isPoisoned || inputs.back() == kPoisoned;
-            if (inputs.back() == kUnwired && !port.isOptional) report(path, "The input " + port.name + " has no wire.", "Wire something to it.");
+            if (inputs.back() == kUnwired && !port.isOptional)
+                m_problems.error(path, "The input " + port.name + " has no wire.", "Wire something to it.");
             if (inputs.back() < 0) continue;
             const ValueInfo& value = m_model.values[static_cast<std::size_t>(inputs.back())];
             if (value.dtype != port.dtype)
-                report(path, "The input " + port.name + " takes " + port.dtype + ", but " + value.producer + " gives " + value.dtype + ".",
-                       value.dtype == "int64" ? "Put an Embedding between them." : "Change what feeds it.");
+                m_problems.error(
+                    path, "The input " + port.name + " takes " + port.dtype + ", but " + value.producer + " gives " + value.dtype + ".",
+                    value.dtype == "int64" ? "Put an Embedding between them." : "Change what feeds it.");
         }
-        if (isPoisoned || m_errors != before) return {};
+        if (isPoisoned || m_problems.errors() != before) return {};
         return inputs;
     }
 
@@ -471,11 +281,12 @@ private:
         const auto inputs = match(ports, path, type.name, fed);
         if (!inputs) return out;
         catalog::RuleInput rule{instance, {}};
-        for (const ValueId input : *inputs) rule.inputs.push_back(input < 0 ? Shape{} : m_model.values[static_cast<std::size_t>(input)].shape);
+        for (const ValueId input : *inputs)
+            rule.inputs.push_back(input < 0 ? Shape{} : m_model.values[static_cast<std::size_t>(input)].shape);
         auto shapes = type.shapeRule(rule);
         if (!shapes) {
             const std::string parameter = shapes.error().place;
-            report(path, std::move(shapes).error(), parameter);
+            m_problems.error(path, std::move(shapes).error(), parameter);
             return out;
         }
         CELLOOM_CHECK(shapes->size() == out.size());
@@ -485,7 +296,8 @@ private:
         for (std::size_t i = 0; i < out.size(); ++i) {
             for (const Dim& dim : (*shapes)[i])
                 if (dim.number > kMaxDim) {
-                    report(path, "The output " + out[i].first + " would be " + toString((*shapes)[i]) + "; a dimension is at most " + std::to_string(kMaxDim) + ".");
+                    m_problems.error(path, "The output " + out[i].first + " would be " + toString((*shapes)[i]) +
+                                               "; a dimension is at most " + std::to_string(kMaxDim) + ".");
                     return out;
                 }
             out[i].second = addValue(path + "." + out[i].first, (*shapes)[i], catalog::outputPorts(type, instance)[i].dtype);
@@ -495,28 +307,32 @@ private:
         return out;
     }
 
-    bool resolveParams(const Cell& cell, const catalog::CellType& type, const std::string& path, const Scope& scope, CellInstance& instance) {
-        const std::size_t before = m_errors;
+    bool resolveParams(const Cell& cell, const catalog::CellType& type, const std::string& path, const Scope& scope,
+                       CellInstance& instance) {
+        const std::size_t before = m_problems.errors();
         const auto known = namesOf(type.params);
         for (const auto& [name, value] : cell.params)
             if (std::find(known.begin(), known.end(), name) == known.end())
-                report(path, type.name + " has no parameter " + inQuotes(name) + ".", didYouMean(name, known, "Parameters"), name);
+                m_problems.error(path, type.name + " has no parameter " + inQuotes(name) + ".", didYouMean(name, known, "Parameters"),
+                                 name);
         for (const catalog::ParamDef& def : type.params) {
             const auto given = cell.params.find(def.name);
             if (given == cell.params.end() && !def.standard) {
-                report(path, type.name + " needs the parameter " + def.name + ".", def.help, def.name);
+                m_problems.error(path, type.name + " needs the parameter " + def.name + ".", def.help, def.name);
                 continue;
             }
             auto value = resolveParam(def, given == cell.params.end() ? *def.standard : given->second, scope);
-            if (value) instance.params[def.name] = std::move(*value);
-            else report(path, std::move(value).error(), def.name);
+            if (value)
+                instance.params[def.name] = std::move(*value);
+            else
+                m_problems.error(path, std::move(value).error(), def.name);
         }
-        if (m_errors != before) return false;
+        if (m_problems.errors() != before) return false;
         if (!type.check) return true;
         auto status = type.check(instance);
         if (status) return true;
         const std::string parameter = status.error().place;
-        report(path, std::move(status).error(), parameter);
+        m_problems.error(path, std::move(status).error(), parameter);
         return false;
     }
 
@@ -529,7 +345,8 @@ private:
                 m_parameters += size;
                 continue;
             }
-            report(instance.path, "The model would have more than " + std::to_string(kMaxParameters) + " parameters here.", "Make it smaller.");
+            m_problems.error(instance.path, "The model would have more than " + std::to_string(kMaxParameters) + " parameters here.",
+                             "Make it smaller.");
             m_isStopped = true;
             return false;
         }
@@ -541,12 +358,12 @@ private:
         Ports out;
         for (const Port& port : composite.outputs) out.emplace_back(port.name, kPoisoned);
         if (context.depth + 1 > kMaxDepth) {
-            report(path, "Composites nest deeper than " + std::to_string(kMaxDepth) + " levels here.", "Use fewer levels.");
+            m_problems.error(path, "Composites nest deeper than " + std::to_string(kMaxDepth) + " levels here.", "Use fewer levels.");
             return out;
         }
-        const std::size_t before = m_errors;
+        const std::size_t before = m_problems.errors();
         const Scope given = givenHyper(cell, composite, path, *context.scope);
-        if (m_errors != before) return out;
+        if (m_problems.errors() != before) return out;
         const auto scope = hyper(composite, path, given);
         std::vector<catalog::PortDef> ports;
         for (const Port& port : composite.inputs) ports.push_back({port.name, false, port.dtype});
@@ -554,10 +371,11 @@ private:
         if (!scope || !inputs) return out;
         Symbols symbols;
         for (std::size_t i = 0; i < inputs->size(); ++i) bindSymbols(composite.inputs[i], (*inputs)[i], *scope, symbols);
-        for (std::size_t i = 0; i < inputs->size(); ++i) checkDeclared(composite.inputs[i], (*inputs)[i], *scope, symbols, path, cell.type, "Change what feeds it");
-        if (m_errors != before) return out;
-        const auto outputs = instantiate(composite, {path, scope.get(), context.depth + 1}, *inputs);
-        if (m_errors == before) checkOutputs(composite, path, outputs, *scope, symbols, cell.type);
+        for (std::size_t i = 0; i < inputs->size(); ++i)
+            checkDeclared(composite.inputs[i], (*inputs)[i], *scope, symbols, path, cell.type, "Change what feeds it");
+        if (m_problems.errors() != before) return out;
+        const auto outputs = instantiate(composite, {path, &*scope, context.depth + 1}, *inputs);
+        if (m_problems.errors() == before) checkOutputs(composite, path, outputs, *scope, symbols, cell.type);
         for (std::size_t i = 0; i < outputs.size(); ++i) out[i].second = outputs[i];
         return out;
     }
@@ -570,40 +388,42 @@ private:
     }
 
     /// Holds the value at a port to the port's declared shape; a port without one takes any.
-    void checkDeclared(const Port& port, ValueId value, const Scope& scope, const Symbols& symbols, const std::string& path, const std::string& type,
-                       const std::string& advice) {
+    void checkDeclared(const Port& port, ValueId value, const Scope& scope, const Symbols& symbols, const std::string& path,
+                       const std::string& type, const std::string& advice) {
         if (port.shape.empty() || value < 0) return;
         const ValueInfo& info = m_model.values[static_cast<std::size_t>(value)];
         const auto declared = declaredShape(port, scope, symbols);
-        if (!declared) return report(path, "The shape of the port " + port.name + ": " + declared.error().message, declared.error().hint);
+        if (!declared)
+            return m_problems.error(path, "The shape of the port " + port.name + ": " + declared.error().message, declared.error().hint);
         if (*declared == info.shape) return;
         std::string parameter; // the hyper-parameter whose value does not fit
         for (std::size_t i = 0; i < declared->size() && declared->size() == info.shape.size() && parameter.empty(); ++i)
             if ((*declared)[i] != info.shape[i] && scope.count(port.shape[i])) parameter = port.shape[i];
-        report(path, port.name + " is " + toString(info.shape) + ", but " + type + " declares [" + joined(port.shape) + "] = " + toString(*declared) + ".",
-               advice + (parameter.empty() ? "." : ", or " + parameter + "."), parameter);
+        m_problems.error(path,
+                         port.name + " is " + toString(info.shape) + ", but " + type + " declares [" + joined(port.shape) +
+                             "] = " + toString(*declared) + ".",
+                         advice + (parameter.empty() ? "." : ", or " + parameter + "."), parameter);
     }
 
-    void checkOutputs(const Graph& graph, const std::string& path, const std::vector<ValueId>& outputs, const Scope& scope, const Symbols& symbols,
-                      const std::string& type) {
+    void checkOutputs(const Graph& graph, const std::string& path, const std::vector<ValueId>& outputs, const Scope& scope,
+                      const Symbols& symbols, const std::string& type) {
         for (std::size_t i = 0; i < outputs.size(); ++i) {
             const Port& port = graph.outputs[i];
             checkDeclared(port, outputs[i], scope, symbols, path, type, "Change the cell that gives it, the declared shape");
             if (outputs[i] < 0) continue;
             const ValueInfo& info = m_model.values[static_cast<std::size_t>(outputs[i])];
-            if (info.dtype != port.dtype) report(path, "The output " + port.name + " is declared " + port.dtype + ", but " + info.producer + " gives " + info.dtype + ".");
+            if (info.dtype != port.dtype)
+                m_problems.error(path, "The output " + port.name + " is declared " + port.dtype + ", but " + info.producer + " gives " +
+                                           info.dtype + ".");
         }
     }
 
     const Document& m_document;
-    std::string m_problemPrefix;
-    Problem::Severity m_severity;
-    std::vector<Problem>& m_problems;
+    ProblemList m_problems;
     std::size_t& m_instances;
     ExpandedModel m_model;
-    std::map<const Graph*, std::unique_ptr<Plan>> m_plans;
+    std::map<const Graph*, Plan> m_plans; // made once, whatever the number of instances
     std::set<std::string> m_used;
-    std::size_t m_errors = 0;
     std::int64_t m_parameters = 0;
     bool m_isStopped = false;
 };
@@ -646,10 +466,18 @@ std::string findRecursion(const Document& document) {
 
 } // namespace
 
-std::int64_t CellInstance::integer(const std::string& name) const { return std::get<std::int64_t>(params.at(name)); }
-double CellInstance::real(const std::string& name) const { return std::get<double>(params.at(name)); }
-bool CellInstance::flag(const std::string& name) const { return std::get<bool>(params.at(name)); }
-const std::string& CellInstance::text(const std::string& name) const { return std::get<std::string>(params.at(name)); }
+std::int64_t CellInstance::integer(const std::string& name) const {
+    return std::get<std::int64_t>(params.at(name));
+}
+double CellInstance::real(const std::string& name) const {
+    return std::get<double>(params.at(name));
+}
+bool CellInstance::flag(const std::string& name) const {
+    return std::get<bool>(params.at(name));
+}
+const std::string& CellInstance::text(const std::string& name) const {
+    return std::get<std::string>(params.at(name));
+}
 
 std::vector<std::int64_t> CellInstance::integers(const std::string& name) const {
     const std::string& list = text(name);
@@ -684,7 +512,8 @@ std::int64_t ExpandedModel::hyperInteger(const std::string& name, std::int64_t o
 }
 
 bool Expansion::ok() const {
-    return std::none_of(problems.begin(), problems.end(), [](const Problem& problem) { return problem.severity == Problem::Severity::Error; });
+    return std::none_of(problems.begin(), problems.end(),
+                        [](const Problem& problem) { return problem.severity == Problem::Severity::Error; });
 }
 
 Error Expansion::firstError() const {
@@ -702,7 +531,8 @@ Status applyOverrides(Document& document, const std::map<std::string, ParamValue
         auto& all = document.main.hyper;
         const auto found = std::find_if(all.begin(), all.end(), [&](const HyperParameter& parameter) { return parameter.name == name; });
         if (found == all.end())
-            return fail("The model has no hyper-parameter " + inQuotes(name) + ".", didYouMean(name, namesOf(all), "Hyper-parameters"), name);
+            return fail("The model has no hyper-parameter " + inQuotes(name) + ".", didYouMean(name, namesOf(all), "Hyper-parameters"),
+                        name);
         found->value = value;
     }
     return {};
@@ -717,17 +547,19 @@ Expansion expand(const Document& original, const std::map<std::string, ParamValu
     }
     for (const auto& [name, graph] : document.composites)
         if (catalog::find(name))
-            out.problems.push_back({Problem::Severity::Error, name + "/", "The composite has the name of a cell type of the catalogue.", "Rename it.", ""});
+            out.problems.push_back(
+                {Problem::Severity::Error, name + "/", "The composite has the name of a cell type of the catalogue.", "Rename it.", ""});
     if (const std::string circle = findRecursion(document); !circle.empty())
-        out.problems.push_back({Problem::Severity::Error, "", "Composites contain each other: " + circle + ".", "Remove one of them from the other.", ""});
+        out.problems.push_back(
+            {Problem::Severity::Error, "", "Composites contain each other: " + circle + ".", "Remove one of them from the other.", ""});
     if (!out.ok()) return out;
     std::size_t instances = 0;
-    Expander expander(document, "", Problem::Severity::Error, out.problems, instances);
+    Expander expander(document, ProblemList(out.problems, "", false), instances);
     expander.run(document.main);
     std::set<std::string> seen = expander.usedComposites();
     for (const auto& [name, graph] : document.composites) {
         if (!seen.insert(name).second) continue;
-        Expander alone(document, name + "/", Problem::Severity::Warning, out.problems, instances);
+        Expander alone(document, ProblemList(out.problems, name + "/", true), instances);
         alone.run(graph);
         seen.insert(alone.usedComposites().begin(), alone.usedComposites().end());
     }

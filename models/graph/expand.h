@@ -43,8 +43,8 @@ struct ValueInfo {
 };
 
 struct CellInstance {
-    std::string path; // "layers.3.self_attn.W_pack"
-    std::string type; // catalogue type
+    std::string path;                            // "layers.3.self_attn.W_pack"
+    std::string type;                            // catalogue type
     std::map<std::string, ResolvedValue> params; // every parameter of the type, defaults filled in
     std::vector<ValueId> inputs;                 // in the catalogue's port order; -1 where an optional port has no wire
     std::vector<ValueId> outputs;

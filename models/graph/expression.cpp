@@ -27,7 +27,9 @@ struct Value {
     [[nodiscard]] double asReal() const { return isReal ? real : static_cast<double>(over) / static_cast<double>(under); }
 };
 
-tl::unexpected<Error> overflow() { return fail("the result is too large for a 64-bit number."); }
+tl::unexpected<Error> overflow() {
+    return fail("the result is too large for a 64-bit number.");
+}
 
 Result<Value> fraction(Wide over, Wide under) {
     if (under == 0) return fail("divides by zero.");
@@ -35,7 +37,7 @@ Result<Value> fraction(Wide over, Wide under) {
         over = -over;
         under = -under;
     }
-    for (Wide a = over < 0 ? -over : over, b = under; ; ) { // Euclid
+    for (Wide a = over < 0 ? -over : over, b = under;;) { // Euclid
         if (b == 0) {
             if (a != 0) {
                 over /= a;
@@ -75,7 +77,8 @@ Result<Value> toWhole(const Value& x, bool up) {
 }
 
 Result<Value> multiply(const Value& a, const Value& b) {
-    if (!a.symbol.empty() && !b.symbol.empty()) return fail("multiplies the symbols " + a.symbol + " and " + b.symbol + "; a dimension has one at most.");
+    if (!a.symbol.empty() && !b.symbol.empty())
+        return fail("multiplies the symbols " + a.symbol + " and " + b.symbol + "; a dimension has one at most.");
     if (a.isReal || b.isReal) {
         if (!a.symbol.empty() || !b.symbol.empty()) return fail("multiplies a symbol by a fraction.");
         return realValue(a.asReal() * b.asReal());
@@ -88,7 +91,8 @@ Result<Value> multiply(const Value& a, const Value& b) {
 Result<Value> apply(char op, const Value& a, const Value& b) {
     if (op == '*') return multiply(a, b);
     if (!b.symbol.empty() || (!a.symbol.empty() && op != '/'))
-        return fail("uses the symbol " + (a.symbol.empty() ? b.symbol : a.symbol) + " in a sum or below a fraction; only symbol times number is possible.");
+        return fail("uses the symbol " + (a.symbol.empty() ? b.symbol : a.symbol) +
+                    " in a sum or below a fraction; only symbol times number is possible.");
     if (a.isReal || b.isReal) {
         if (!a.symbol.empty()) return fail("multiplies a symbol by a fraction.");
         const double x = a.asReal(), y = b.asReal();
@@ -221,7 +225,9 @@ private:
         std::vector<std::string> known;
         for (const auto& [other, value] : m_scope) known.push_back(other);
         const auto close = nearest(name, known, 1);
-        const std::string hint = !close.empty() ? "Did you mean " + close.front() + "?" : known.empty() ? "" : "Known here are " + joined(known) + ".";
+        const std::string hint = !close.empty()  ? "Did you mean " + close.front() + "?"
+                                 : known.empty() ? ""
+                                                 : "Known here are " + joined(known) + ".";
         return fail("uses the unknown name " + inQuotes(name) + ".", hint);
     }
 
@@ -248,7 +254,9 @@ private:
         return fail("calls the unknown function " + inQuotes(name) + ".", "Functions are roundUp, min, max, floor and ceil.");
     }
 
-    static tl::unexpected<Error> wrongCount(const std::string& name, const std::string& expected) { return fail(name + "() takes " + expected + "."); }
+    static tl::unexpected<Error> wrongCount(const std::string& name, const std::string& expected) {
+        return fail(name + "() takes " + expected + ".");
+    }
 
     static Result<Value> roundUp(const Value& x, const Value& multiple) {
         if (multiple.asReal() <= 0) return fail("rounds up to a multiple of " + numberText(multiple.asReal()) + ", which is not above 0.");
@@ -308,7 +316,8 @@ Result<Dim> evaluateDim(const std::string& text, const Scope& scope, const Symbo
     const auto whole = wholeOf(*value);
     if (!whole) return fail("the dimension " + inQuotes(text) + " gives " + numberText(value->asReal()) + ", expected a whole number.");
     if (*whole < 1 || *whole > kMaxDim)
-        return fail("the dimension " + inQuotes(text) + " gives " + std::to_string(*whole) + ", expected 1 to " + std::to_string(kMaxDim) + ".");
+        return fail("the dimension " + inQuotes(text) + " gives " + std::to_string(*whole) + ", expected 1 to " + std::to_string(kMaxDim) +
+                    ".");
     return Dim{*whole, value->symbol};
 }
 

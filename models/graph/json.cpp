@@ -33,7 +33,9 @@ ordered_json paramToJson(const ParamValue& value) {
     return std::visit([](const auto& held) { return ordered_json(held); }, value);
 }
 
-std::string toText(const Endpoint& end) { return end.cell.empty() ? end.port : end.cell + "." + end.port; }
+std::string toText(const Endpoint& end) {
+    return end.cell.empty() ? end.port : end.cell + "." + end.port;
+}
 
 ordered_json portToJson(const Port& port) {
     ordered_json out{{"name", port.name}};
@@ -97,7 +99,8 @@ private:
         for (const auto& [key, inner] : value.items()) {
             if (std::find(known.begin(), known.end(), key) != known.end()) continue;
             const auto close = nearest(key, known, 1);
-            return wrong(at, "has the unknown key " + inQuotes(key) + ".", close.empty() ? "Keys here are " + joined(known) + "." : "Did you mean " + close.front() + "?");
+            return wrong(at, "has the unknown key " + inQuotes(key) + ".",
+                         close.empty() ? "Keys here are " + joined(known) + "." : "Did you mean " + close.front() + "?");
         }
         return {};
     }
@@ -112,7 +115,8 @@ private:
         return {};
     }
 
-    template <class Item, class Read> Status list(const json& value, const std::string& at, const char* key, std::vector<Item>& out, Read read) {
+    template <class Item, class Read>
+    Status list(const json& value, const std::string& at, const char* key, std::vector<Item>& out, Read read) {
         const auto found = value.find(key);
         if (found == value.end()) return {};
         const std::string place = at + "." + key;
@@ -126,12 +130,18 @@ private:
     }
 
     Status param(const json& value, const std::string& at, ParamValue& out) {
-        if (value.is_boolean()) out = value.get<bool>();
-        else if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) return wrong(at, "is larger than 64 bits hold.");
-        else if (value.is_number_integer()) out = value.get<std::int64_t>();
-        else if (value.is_number()) out = value.get<double>();
-        else if (value.is_string() && value.get_ref<const std::string&>().size() <= kMaxTextBytes) out = value.get<std::string>();
-        else return wrong(at, "must be a number, text, true or false, found " + describe(value) + ".");
+        if (value.is_boolean())
+            out = value.get<bool>();
+        else if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
+            return wrong(at, "is larger than 64 bits hold.");
+        else if (value.is_number_integer())
+            out = value.get<std::int64_t>();
+        else if (value.is_number())
+            out = value.get<double>();
+        else if (value.is_string() && value.get_ref<const std::string&>().size() <= kMaxTextBytes)
+            out = value.get<std::string>();
+        else
+            return wrong(at, "must be a number, text, true or false, found " + describe(value) + ".");
         return {};
     }
 
@@ -139,11 +149,13 @@ private:
         CELLOOM_TRY_STATUS(object(value, at, {"name", "note", "hyper", "inputs", "outputs", "cells", "wires"}));
         CELLOOM_TRY_STATUS(text(value, at, "name", out.name, false));
         CELLOOM_TRY_STATUS(text(value, at, "note", out.note, false));
-        CELLOOM_TRY_STATUS(list(value, at, "hyper", out.hyper, [&](const json& v, const std::string& p, HyperParameter& h) { return hyper(v, p, h); }));
+        CELLOOM_TRY_STATUS(
+            list(value, at, "hyper", out.hyper, [&](const json& v, const std::string& p, HyperParameter& h) { return hyper(v, p, h); }));
         const auto readPort = [&](const json& v, const std::string& p, Port& o) { return port(v, p, o); };
         CELLOOM_TRY_STATUS(list(value, at, "inputs", out.inputs, readPort));
         CELLOOM_TRY_STATUS(list(value, at, "outputs", out.outputs, readPort));
-        CELLOOM_TRY_STATUS(list(value, at, "cells", out.cells, [&](const json& v, const std::string& p, Cell& c) { return cell(v, p, c); }));
+        CELLOOM_TRY_STATUS(
+            list(value, at, "cells", out.cells, [&](const json& v, const std::string& p, Cell& c) { return cell(v, p, c); }));
         return list(value, at, "wires", out.wires, [&](const json& v, const std::string& p, Wire& w) { return wire(v, p, w); });
     }
 
@@ -160,9 +172,12 @@ private:
         CELLOOM_TRY_STATUS(text(value, at, "name", out.name, true));
         CELLOOM_TRY_STATUS(text(value, at, "dtype", out.dtype, false));
         return list(value, at, "shape", out.shape, [&](const json& v, const std::string& p, std::string& dim) -> Status {
-            if (v.is_number_integer()) dim = v.dump();
-            else if (v.is_string()) dim = v.get<std::string>();
-            else return wrong(p, "must be a number or an expression, found " + describe(v) + ".");
+            if (v.is_number_integer())
+                dim = v.dump();
+            else if (v.is_string())
+                dim = v.get<std::string>();
+            else
+                return wrong(p, "must be a number or an expression, found " + describe(v) + ".");
             return {};
         });
     }
@@ -172,8 +187,10 @@ private:
         CELLOOM_TRY_STATUS(text(value, at, "name", out.name, true));
         CELLOOM_TRY_STATUS(text(value, at, "type", out.type, true));
         CELLOOM_TRY_STATUS(text(value, at, "note", out.note, false));
-        if (const auto repeat = value.find("repeat"); repeat != value.end() && repeat->is_number_integer()) out.repeat = repeat->dump();
-        else CELLOOM_TRY_STATUS(text(value, at, "repeat", out.repeat, false));
+        if (const auto repeat = value.find("repeat"); repeat != value.end() && repeat->is_number_integer())
+            out.repeat = repeat->dump();
+        else
+            CELLOOM_TRY_STATUS(text(value, at, "repeat", out.repeat, false));
         if (const auto params = value.find("params"); params != value.end()) {
             if (!params->is_object()) return wrong(at + ".params", "must be an object, found " + describe(*params) + ".");
             for (const auto& [name, given] : params->items()) CELLOOM_TRY_STATUS(param(given, at + ".params." + name, out.params[name]));
@@ -201,8 +218,10 @@ private:
 
     static bool endpoint(const std::string& given, Endpoint& out) {
         const auto dot = given.find('.');
-        if (dot == std::string::npos) out.port = given;
-        else out = {given.substr(0, dot), given.substr(dot + 1)};
+        if (dot == std::string::npos)
+            out.port = given;
+        else
+            out = {given.substr(0, dot), given.substr(dot + 1)};
         const bool isPlain = out.port.find_first_of(". ") == std::string::npos && out.cell.find(' ') == std::string::npos;
         return isPlain && !out.port.empty() && dot != 0;
     }
@@ -231,7 +250,8 @@ Result<Document> fromJson(const std::string& text, const std::string& place) {
     if (schema == value.end() || !schema->is_number_integer() || schema->get<double>() < 1)
         return reader.wrong("schema", "must be a whole number of 1 or more.");
     if (schema->get<double>() > kSchemaVersion)
-        return reader.wrong("schema", "is " + schema->dump() + "; this Celloom reads up to " + std::to_string(kSchemaVersion) + ".", "It was written by a newer Celloom: update.");
+        return reader.wrong("schema", "is " + schema->dump() + "; this Celloom reads up to " + std::to_string(kSchemaVersion) + ".",
+                            "It was written by a newer Celloom: update.");
     for (auto step = schema->get<std::size_t>() - 1; step < migrations().size(); ++step) CELLOOM_TRY_STATUS(migrations()[step](value));
     return reader.document(value);
 }

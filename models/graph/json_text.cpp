@@ -36,14 +36,17 @@ std::string plainReason(const std::string& what) {
 
 Result<nlohmann::json> parseJson(const std::string& text, const std::string& place, const JsonLimits& limits) {
     if (text.size() > limits.maxBytes)
-        return fail("is " + std::to_string(text.size()) + " bytes of JSON; at most " + std::to_string(limits.maxBytes) + " are read.", {}, place);
+        return fail("is " + std::to_string(text.size()) + " bytes of JSON; at most " + std::to_string(limits.maxBytes) + " are read.", {},
+                    place);
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) return fail("is empty, expected JSON.", {}, place);
     std::vector<std::set<std::string>> keys; // of the objects that are open
     using Event = nlohmann::json::parse_event_t;
     const auto watch = [&](int depth, Event event, nlohmann::json& parsed) {
         if (depth > limits.maxDepth) throw Refusal{"nests deeper than " + std::to_string(limits.maxDepth) + " levels."};
-        if (event == Event::object_start) keys.emplace_back();
-        else if (event == Event::object_end) keys.pop_back();
+        if (event == Event::object_start)
+            keys.emplace_back();
+        else if (event == Event::object_end)
+            keys.pop_back();
         else if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second)
             throw Refusal{"the key " + inQuotes(parsed.get<std::string>()) + " is given twice in one object."};
         return true;

@@ -11,8 +11,8 @@ constexpr double kMaxWhole = 9007199254740991; // 2^53 - 1: whole in every JSON 
 struct Entry {
     Field field;
 
-    Entry(std::string section, std::string key, FieldKind kind, FieldValue standard, std::string label, std::string labelZh, std::string help,
-          std::string helpZh) {
+    Entry(std::string section, std::string key, FieldKind kind, FieldValue standard, std::string label, std::string labelZh,
+          std::string help, std::string helpZh) {
         field.key = std::move(key);
         field.section = std::move(section);
         field.kind = kind;
@@ -61,22 +61,28 @@ constexpr auto path = FieldKind::Path;
 constexpr auto pathList = FieldKind::PathList;
 constexpr auto textList = FieldKind::TextList;
 
-FieldValue whole(std::int64_t value) { return value; }
-FieldValue word(const char* value) { return std::string(value); }
+FieldValue whole(std::int64_t value) {
+    return value;
+}
+FieldValue word(const char* value) {
+    return std::string(value);
+}
 
 void addGeneral(std::vector<Entry>& out) {
-    out.push_back(Entry("general", "kind", choice, word("pretrain"), "Kind of run", "运行类型", "What the run does. pretrain: every weight learns from text.",
-                        "运行做什么。pretrain：所有权重都从文本中学习。")
+    out.push_back(Entry("general", "kind", choice, word("pretrain"), "Kind of run", "运行类型",
+                        "What the run does. pretrain: every weight learns from text.", "运行做什么。pretrain：所有权重都从文本中学习。")
                       .choices({"pretrain"}));
     out.push_back(Entry("general", "name", text, word(""), "Name", "名称", "Shown in the history. Empty: the model's name.",
                         "显示在历史记录中。留空则用模型名。"));
-    out.push_back(Entry("general", "seed", integer, whole(0), "Seed", "随机种子",
-                        "Start of every random draw: initial weights, order of the data, dropout, samples. The same seed, recipe, device and thread "
-                        "count give the same run.",
-                        "一切随机数的起点：初始权重、数据顺序、dropout、采样。种子、配方、设备和线程数相同，运行结果就相同。")
-                      .range(0, kMaxWhole));
+    out.push_back(
+        Entry("general", "seed", integer, whole(0), "Seed", "随机种子",
+              "Start of every random draw: initial weights, order of the data, dropout, samples. The same seed, recipe, device and thread "
+              "count give the same run.",
+              "一切随机数的起点：初始权重、数据顺序、dropout、采样。种子、配方、设备和线程数相同，运行结果就相同。")
+            .range(0, kMaxWhole));
     out.push_back(Entry("general", "device", choice, word("auto"), "Device", "设备",
-                        "Where the run computes. auto: the GPU when there is one, else the processor.", "在哪里计算。auto：有 GPU 用 GPU，否则用处理器。")
+                        "Where the run computes. auto: the GPU when there is one, else the processor.",
+                        "在哪里计算。auto：有 GPU 用 GPU，否则用处理器。")
                       .choices({"auto", "cpu", "cuda"}));
     out.push_back(Entry("general", "threads", integer, whole(0), "Threads", "线程数",
                         "Processor threads of the run. 0: all cores. A resumed run keeps its number, since it changes the last digits.",
@@ -94,7 +100,8 @@ void addModel(std::vector<Entry>& out) {
                         "网络结构：预设名、含 config.json 的文件夹，或 .cells.json 文档。")
                       .choices(std::move(presets)));
     out.push_back(Entry("model", "model.overrides", textList, Texts{}, "Overrides", "覆盖超参数",
-                        "Hyper-parameters of the model to change, each as name=value: \"layers=4\".", "要改动的模型超参数，每项写成 名称=值，如 “layers=4”。"));
+                        "Hyper-parameters of the model to change, each as name=value: \"layers=4\".",
+                        "要改动的模型超参数，每项写成 名称=值，如 “layers=4”。"));
     out.push_back(Entry("model", "model.weights", path, word(""), "Start from weights", "初始权重",
                         "A model folder or a checkpoint whose weights the run starts from. Empty: from scratch.",
                         "从该模型文件夹或检查点的权重开始。留空则从零开始。"));
@@ -116,7 +123,8 @@ void addTokenizer(std::vector<Entry>& out) {
                       .unit("pieces", "词元")
                       .when("tokenizer.path="));
     out.push_back(Entry("tokenizer", "tokenizer.type", choice, word("bpe"), "Algorithm", "分词算法",
-                        "bpe merges frequent pairs; unigram prunes a large vocabulary by likelihood.", "bpe 合并高频字对；unigram 按似然裁剪大词表。")
+                        "bpe merges frequent pairs; unigram prunes a large vocabulary by likelihood.",
+                        "bpe 合并高频字对；unigram 按似然裁剪大词表。")
                       .choices({"bpe", "unigram"})
                       .advanced()
                       .when("tokenizer.path="));
@@ -132,12 +140,14 @@ void addData(std::vector<Entry>& out) {
     out.push_back(Entry("data", "data.train", pathList, Texts{}, "Training files", "训练文件",
                         "Text files or token files to learn from. Folders and patterns such as corpus/*.txt may be given.",
                         "用于学习的文本文件或词元文件。可以给出文件夹或 corpus/*.txt 这样的模式。"));
-    out.push_back(Entry("data", "data.format", choice, word("auto"), "Format", "格式",
-                        "text: plain text. tokens: safetensors with input_ids [rows, length] and optional labels. auto: by the file's ending.",
-                        "text：纯文本。tokens：含 input_ids [行数, 长度]、可选 labels 的 safetensors。auto：按扩展名判断。")
-                      .choices({"auto", "text", "tokens"}));
+    out.push_back(
+        Entry("data", "data.format", choice, word("auto"), "Format", "格式",
+              "text: plain text. tokens: safetensors with input_ids [rows, length] and optional labels. auto: by the file's ending.",
+              "text：纯文本。tokens：含 input_ids [行数, 长度]、可选 labels 的 safetensors。auto：按扩展名判断。")
+            .choices({"auto", "text", "tokens"}));
     out.push_back(Entry("data", "data.encoding", choice, word("auto"), "Encoding", "文字编码",
-                        "Encoding of the text files. auto detects it for each file and shows what was found.", "文本文件的编码。auto 逐个文件检测并显示结果。")
+                        "Encoding of the text files. auto detects it for each file and shows what was found.",
+                        "文本文件的编码。auto 逐个文件检测并显示结果。")
                       .choices({"auto", "utf-8", "utf-16", "gb18030"})
                       .when("data.format=auto|text"));
     out.push_back(Entry("data", "data.validation", pathList, Texts{}, "Validation files", "验证文件",
@@ -148,19 +158,22 @@ void addData(std::vector<Entry>& out) {
                         "没有给出验证文件时，留作验证的文档比例。0：不验证。")
                       .range(0, 0.9)
                       .when("data.validation="));
-    out.push_back(Entry("data", "data.documents", choice, word("file"), "Documents", "文档划分",
-                        "What one document is: a whole file, each line, or each block of lines between blank lines. Documents end with the end token "
-                        "and are held out whole.",
-                        "一个文档是什么：整个文件、每一行，或空行之间的一段。每个文档以结束词元收尾，并整篇留作验证。")
-                      .choices({"file", "paragraph", "blank-line"})
-                      .when("data.format=auto|text"));
-    out.push_back(Entry("data", "data.attention", choice, word("full"), "Attention across documents", "跨文档注意力",
-                        "full: a packed sequence is one context. document: attention stops at document borders and positions restart there.",
-                        "full：一条拼接序列是一个上下文。document：注意力止于文档边界，位置重新计数。")
-                      .choices({"full", "document"})
-                      .advanced()
-                      .when("data.format=auto|text"));
-    out.push_back(Entry("data", "data.shuffle", flag, true, "Shuffle", "打乱顺序", "Draw the sequences of each epoch in a new order.", "每轮以新的顺序取序列。"));
+    out.push_back(
+        Entry("data", "data.documents", choice, word("file"), "Documents", "文档划分",
+              "What one document is: a whole file, each line, or each block of lines between blank lines. Documents end with the end token "
+              "and are held out whole.",
+              "一个文档是什么：整个文件、每一行，或空行之间的一段。每个文档以结束词元收尾，并整篇留作验证。")
+            .choices({"file", "paragraph", "blank-line"})
+            .when("data.format=auto|text"));
+    out.push_back(
+        Entry("data", "data.attention", choice, word("full"), "Attention across documents", "跨文档注意力",
+              "full: a packed sequence is one context. document: attention stops at document borders and positions restart there.",
+              "full：一条拼接序列是一个上下文。document：注意力止于文档边界，位置重新计数。")
+            .choices({"full", "document"})
+            .advanced()
+            .when("data.format=auto|text"));
+    out.push_back(Entry("data", "data.shuffle", flag, true, "Shuffle", "打乱顺序", "Draw the sequences of each epoch in a new order.",
+                        "每轮以新的顺序取序列。"));
 }
 
 void addTraining(std::vector<Entry>& out) {
@@ -177,9 +190,10 @@ void addTraining(std::vector<Entry>& out) {
                         "Tokens of one sequence, the model's context in training.", "一条序列的词元数，即训练时的上下文长度。")
                       .range(2, 1048576)
                       .unit("tokens", "词元"));
-    out.push_back(Entry("train", "train.epochs", integer, whole(1), "Epochs", "轮数", "Passes over the training data.", "遍历训练数据的次数。")
-                      .range(1, 1000000)
-                      .unit("epochs", "轮"));
+    out.push_back(
+        Entry("train", "train.epochs", integer, whole(1), "Epochs", "轮数", "Passes over the training data.", "遍历训练数据的次数。")
+            .range(1, 1000000)
+            .unit("epochs", "轮"));
     out.push_back(Entry("train", "train.max_steps", integer, whole(0), "Steps", "步数上限",
                         "Optimizer steps of the run; the data is repeated as needed and epochs are not looked at. 0: by epochs.",
                         "运行的优化器步数；数据按需重复，不再看轮数。0：由轮数决定。")
@@ -199,57 +213,71 @@ void addOptimizer(std::vector<Entry>& out) {
                         "AdamW corrects the bias of its moments; AdamWeightDecay is MindSpore's, without that correction.",
                         "AdamW 对矩估计做偏差修正；AdamWeightDecay 与 MindSpore 相同，不做修正。")
                       .choices({"AdamW", "AdamWeightDecay"}));
-    out.push_back(Entry("optimizer", "optimizer.lr", real, 3e-4, "Learning rate", "学习率", "Peak of the learning rate, reached after warm-up.",
-                        "学习率的峰值，在预热之后达到。")
+    out.push_back(Entry("optimizer", "optimizer.lr", real, 3e-4, "Learning rate", "学习率",
+                        "Peak of the learning rate, reached after warm-up.", "学习率的峰值，在预热之后达到。")
                       .range(0, 1e9));
-    out.push_back(Entry("optimizer", "optimizer.beta1", real, 0.9, "Beta 1", "Beta 1", "Decay of the gradient's running mean.", "梯度滑动平均的衰减系数。")
+    out.push_back(Entry("optimizer", "optimizer.beta1", real, 0.9, "Beta 1", "Beta 1", "Decay of the gradient's running mean.",
+                        "梯度滑动平均的衰减系数。")
                       .range(0, 0.9999999)
                       .advanced());
-    out.push_back(Entry("optimizer", "optimizer.beta2", real, 0.95, "Beta 2", "Beta 2", "Decay of the squared gradient's running mean.", "梯度平方滑动平均的衰减系数。")
+    out.push_back(Entry("optimizer", "optimizer.beta2", real, 0.95, "Beta 2", "Beta 2", "Decay of the squared gradient's running mean.",
+                        "梯度平方滑动平均的衰减系数。")
                       .range(0, 0.9999999)
                       .advanced());
-    out.push_back(Entry("optimizer", "optimizer.eps", real, 1e-8, "Epsilon", "Epsilon", "Added to the denominator of the update.", "加在更新分母上的小数。")
+    out.push_back(Entry("optimizer", "optimizer.eps", real, 1e-8, "Epsilon", "Epsilon", "Added to the denominator of the update.",
+                        "加在更新分母上的小数。")
                       .range(1e-30, 1)
                       .advanced());
     out.push_back(Entry("optimizer", "optimizer.weight_decay", real, 0.1, "Weight decay", "权重衰减",
-                        "Decoupled decay: each step takes lr × this part of the weight away.", "解耦的权重衰减：每步减去权重的 学习率 × 该值。")
+                        "Decoupled decay: each step takes lr × this part of the weight away.",
+                        "解耦的权重衰减：每步减去权重的 学习率 × 该值。")
                       .range(0, 100));
-    out.push_back(Entry("optimizer", "optimizer.no_decay", textList, Texts{"**.*norm*.**", "**.bias"}, "Without decay", "不衰减的参数",
-                        "Patterns of parameter paths that weight decay leaves alone: * is one name or a part of it, ** any number of names.",
-                        "不做权重衰减的参数路径模式：* 匹配一个名字或其中一部分，** 匹配任意多个名字。")
-                      .advanced());
+    out.push_back(
+        Entry("optimizer", "optimizer.no_decay", textList, Texts{"**.*norm*.**", "**.bias"}, "Without decay", "不衰减的参数",
+              "Patterns of parameter paths that weight decay leaves alone: * is one name or a part of it, ** any number of names.",
+              "不做权重衰减的参数路径模式：* 匹配一个名字或其中一部分，** 匹配任意多个名字。")
+            .advanced());
     out.push_back(Entry("optimizer", "optimizer.decay_vectors", flag, false, "Decay vectors", "衰减一维参数",
                         "Also decay parameters of one dimension (norms, biases).", "对一维参数（归一化、偏置）也做权重衰减。")
                       .advanced());
     out.push_back(Entry("optimizer", "optimizer.clip_norm", real, 1.0, "Gradient clipping", "梯度裁剪",
-                        "Gradients whose global norm exceeds this are scaled down to it. 0: off.", "梯度的全局范数超过该值时按比例缩小。0：关闭。")
+                        "Gradients whose global norm exceeds this are scaled down to it. 0: off.",
+                        "梯度的全局范数超过该值时按比例缩小。0：关闭。")
                       .range(0, 1e9));
 }
 
 void addSchedule(std::vector<Entry>& out) {
-    out.push_back(Entry("schedule", "schedule.type", choice, word("cosine"), "Schedule", "学习率曲线", "How the rate falls after warm-up.", "预热之后学习率如何下降。")
+    out.push_back(Entry("schedule", "schedule.type", choice, word("cosine"), "Schedule", "学习率曲线", "How the rate falls after warm-up.",
+                        "预热之后学习率如何下降。")
                       .choices({"constant", "linear", "cosine"}));
-    out.push_back(Entry("schedule", "schedule.rule", choice, word("celloom"), "Counting rule", "计步规则",
-                        "Whose way of counting steps: celloom (first step above 0, last step at the minimum), transformers (first step 0), mindformers "
-                        "(at least one warm-up step), mindspore (decay counted from the first step, beside warm-up).",
-                        "按谁的方式计步：celloom（首步大于 0，末步到最小值）、transformers（首步为 0）、mindformers（至少预热一步）、mindspore（衰减从首步算起，与预热并行）。")
-                      .choices({"celloom", "transformers", "mindformers", "mindspore"})
-                      .advanced());
+    out.push_back(
+        Entry(
+            "schedule", "schedule.rule", choice, word("celloom"), "Counting rule", "计步规则",
+            "Whose way of counting steps: celloom (first step above 0, last step at the minimum), transformers (first step 0), mindformers "
+            "(at least one warm-up step), mindspore (decay counted from the first step, beside warm-up).",
+            "按谁的方式计步：celloom（首步大于 0，末步到最小值）、transformers（首步为 "
+            "0）、mindformers（至少预热一步）、mindspore（衰减从首步算起，与预热并行）。")
+            .choices({"celloom", "transformers", "mindformers", "mindspore"})
+            .advanced());
     out.push_back(Entry("schedule", "schedule.warmup_steps", integer, whole(0), "Warm-up", "预热步数",
-                        "Steps in which the rate rises to its peak. 0: by the warm-up part.", "学习率升到峰值所用的步数。0：由预热比例决定。")
+                        "Steps in which the rate rises to its peak. 0: by the warm-up part.",
+                        "学习率升到峰值所用的步数。0：由预热比例决定。")
                       .range(0, 1e12)
                       .unit("steps", "步"));
     out.push_back(Entry("schedule", "schedule.warmup_ratio", real, 0.0, "Warm-up part", "预热比例",
-                        "Warm-up as a part of all steps, rounded down. Used when the warm-up steps are 0.", "预热占总步数的比例，向下取整。预热步数为 0 时使用。")
+                        "Warm-up as a part of all steps, rounded down. Used when the warm-up steps are 0.",
+                        "预热占总步数的比例，向下取整。预热步数为 0 时使用。")
                       .range(0, 1));
-    out.push_back(Entry("schedule", "schedule.min_lr", real, 0.0, "Lowest rate", "最低学习率", "The rate at the end of the fall.", "下降结束时的学习率。")
+    out.push_back(Entry("schedule", "schedule.min_lr", real, 0.0, "Lowest rate", "最低学习率", "The rate at the end of the fall.",
+                        "下降结束时的学习率。")
                       .range(0, 1e9)
                       .when("schedule.type=linear|cosine"));
 }
 
 void addPrecision(std::vector<Entry>& out) {
     out.push_back(Entry("precision", "precision.amp_level", choice, word("O0"), "amp_level", "amp_level",
-                        "O0: everything in float32. O2: cells compute in the half type except normalisations; weights, gradients and the output stay float32.",
+                        "O0: everything in float32. O2: cells compute in the half type except normalisations; weights, gradients and the "
+                        "output stay float32.",
                         "O0：全部用 float32。O2：除归一化外各单元用半精度计算；权重、梯度和输出保持 float32。")
                       .choices({"O0", "O2"}));
     out.push_back(Entry("precision", "precision.half_type", choice, word("bfloat16"), "Half type", "半精度类型",
@@ -257,16 +285,19 @@ void addPrecision(std::vector<Entry>& out) {
                         "bfloat16 的范围与 float32 相同；float16 更精细但会溢出，需要损失缩放。")
                       .choices({"bfloat16", "float16"})
                       .when("precision.amp_level=O2"));
-    out.push_back(Entry("precision", "precision.loss_scale", choice, word("none"), "Loss scale", "损失缩放",
-                        "Factor on the loss that keeps small float16 gradients above zero. dynamic halves on overflow and grows after a quiet window.",
-                        "乘在损失上的系数，使较小的 float16 梯度不致归零。dynamic：溢出时减小，平稳一段后增大。")
-                      .choices({"none", "fixed", "dynamic"}));
-    out.push_back(Entry("precision", "precision.loss_scale_value", real, 65536.0, "Scale", "缩放值", "The fixed scale, or the first of a dynamic one.",
-                        "固定的缩放值，或动态缩放的初始值。")
+    out.push_back(
+        Entry(
+            "precision", "precision.loss_scale", choice, word("none"), "Loss scale", "损失缩放",
+            "Factor on the loss that keeps small float16 gradients above zero. dynamic halves on overflow and grows after a quiet window.",
+            "乘在损失上的系数，使较小的 float16 梯度不致归零。dynamic：溢出时减小，平稳一段后增大。")
+            .choices({"none", "fixed", "dynamic"}));
+    out.push_back(Entry("precision", "precision.loss_scale_value", real, 65536.0, "Scale", "缩放值",
+                        "The fixed scale, or the first of a dynamic one.", "固定的缩放值，或动态缩放的初始值。")
                       .range(1, 1e30)
                       .when("precision.loss_scale=fixed|dynamic"));
     out.push_back(Entry("precision", "precision.loss_scale_factor", real, 2.0, "Scale factor", "缩放倍率",
-                        "A dynamic scale is divided by this on overflow and multiplied by it after a quiet window.", "动态缩放在溢出时除以该值，平稳一段后乘以该值。")
+                        "A dynamic scale is divided by this on overflow and multiplied by it after a quiet window.",
+                        "动态缩放在溢出时除以该值，平稳一段后乘以该值。")
                       .range(1, 1e6)
                       .advanced()
                       .when("precision.loss_scale=dynamic"));
@@ -280,13 +311,15 @@ void addPrecision(std::vector<Entry>& out) {
 
 void addCallbacks(std::vector<Entry>& out) {
     out.push_back(Entry("callbacks", "callbacks.loss_monitor_steps", integer, whole(1), "LossMonitor", "LossMonitor",
-                        "Steps between two lines of loss in the log. 0: none. Charts always hold every step.", "日志中两行损失之间的步数。0：不输出。图表总是包含每一步。")
+                        "Steps between two lines of loss in the log. 0: none. Charts always hold every step.",
+                        "日志中两行损失之间的步数。0：不输出。图表总是包含每一步。")
                       .range(0, 1e9)
                       .unit("steps", "步"));
     out.push_back(Entry("callbacks", "callbacks.time_monitor", flag, true, "TimeMonitor", "TimeMonitor",
                         "Log the time of each epoch and of its steps.", "记录每轮及其各步的用时。"));
     out.push_back(Entry("callbacks", "checkpoint.every_steps", integer, whole(500), "Checkpoint every", "保存间隔",
-                        "Steps between two checkpoints. 0: only at the end and when the run is stopped.", "两次检查点之间的步数。0：仅在结束和停止时保存。")
+                        "Steps between two checkpoints. 0: only at the end and when the run is stopped.",
+                        "两次检查点之间的步数。0：仅在结束和停止时保存。")
                       .range(0, 1e12)
                       .unit("steps", "步"));
     out.push_back(Entry("callbacks", "checkpoint.keep_max", integer, whole(5), "Keep at most", "最多保留",
@@ -308,23 +341,27 @@ void addCallbacks(std::vector<Entry>& out) {
                         "Steps between two samples of text that the model writes. 0: none.", "两次让模型写样例文字之间的步数。0：不采样。")
                       .range(0, 1e12)
                       .unit("steps", "步"));
-    out.push_back(Entry("callbacks", "sample.prompts", textList, Texts{}, "Prompts", "提示词", "Texts that the samples continue.", "由模型续写的文字。")
+    out.push_back(Entry("callbacks", "sample.prompts", textList, Texts{}, "Prompts", "提示词", "Texts that the samples continue.",
+                        "由模型续写的文字。")
                       .when("sample.every_steps!=0"));
-    out.push_back(Entry("callbacks", "sample.max_new_tokens", integer, whole(64), "Sample length", "采样长度", "Tokens written for each prompt.", "每个提示词续写的词元数。")
+    out.push_back(Entry("callbacks", "sample.max_new_tokens", integer, whole(64), "Sample length", "采样长度",
+                        "Tokens written for each prompt.", "每个提示词续写的词元数。")
                       .range(1, 1048576)
                       .unit("tokens", "词元")
                       .when("sample.every_steps!=0"));
     out.push_back(Entry("callbacks", "sample.temperature", real, 0.8, "Temperature", "温度",
-                        "Below 1 the likelier tokens win more often; 0 always takes the likeliest.", "小于 1 时更偏向高概率词元；0 总取最可能的词元。")
+                        "Below 1 the likelier tokens win more often; 0 always takes the likeliest.",
+                        "小于 1 时更偏向高概率词元；0 总取最可能的词元。")
                       .range(0, 100)
                       .when("sample.every_steps!=0"));
-    out.push_back(Entry("callbacks", "sample.top_k", integer, whole(0), "Top k", "Top k", "Only the k likeliest tokens are drawn from. 0: all.",
-                        "只在最可能的 k 个词元中抽取。0：全部。")
+    out.push_back(Entry("callbacks", "sample.top_k", integer, whole(0), "Top k", "Top k",
+                        "Only the k likeliest tokens are drawn from. 0: all.", "只在最可能的 k 个词元中抽取。0：全部。")
                       .range(0, 1e9)
                       .advanced()
                       .when("sample.every_steps!=0"));
     out.push_back(Entry("callbacks", "sample.top_p", real, 0.95, "Top p", "Top p",
-                        "Only the likeliest tokens whose probabilities add up to this are drawn from. 1: all.", "只在概率累计达到该值的最可能词元中抽取。1：全部。")
+                        "Only the likeliest tokens whose probabilities add up to this are drawn from. 1: all.",
+                        "只在概率累计达到该值的最可能词元中抽取。1：全部。")
                       .range(1e-6, 1)
                       .advanced()
                       .when("sample.every_steps!=0"));
@@ -336,9 +373,10 @@ void addCallbacks(std::vector<Entry>& out) {
 }
 
 void addRules(std::vector<Entry>& out) {
-    out.push_back(Entry("rules", "rules", FieldKind::RuleList, Texts{}, "Rules", "规则",
-                        "How cells are treated, by patterns of their paths, one rule a line; later rules win: \"layers.{0..3}.**: freeze\".",
-                        "按路径模式决定单元的处理方式，每行一条，后面的优先：“layers.{0..3}.**: freeze”。"));
+    out.push_back(
+        Entry("rules", "rules", FieldKind::RuleList, Texts{}, "Rules", "规则",
+              "How cells are treated, by patterns of their paths, one rule a line; later rules win: \"layers.{0..3}.**: freeze\".",
+              "按路径模式决定单元的处理方式，每行一条，后面的优先：“layers.{0..3}.**: freeze”。"));
 }
 
 std::vector<Field> makeFields() {
@@ -362,10 +400,11 @@ std::vector<Field> makeFields() {
 
 const std::vector<Section>& sections() {
     static const std::vector<Section> list{
-        {"general", "General", "常规"},         {"model", "Model", "模型"},        {"tokenizer", "Tokenizer", "分词器"},
-        {"data", "Data", "数据"},               {"train", "Training", "训练"},     {"optimizer", "Optimizer", "优化器"},
-        {"schedule", "Learning rate", "学习率"}, {"precision", "Precision", "精度"}, {"callbacks", "Callbacks", "回调"},
-        {"rules", "Rules", "规则"},
+        {"general", "General", "常规"},          {"model", "Model", "模型"},
+        {"tokenizer", "Tokenizer", "分词器"},    {"data", "Data", "数据"},
+        {"train", "Training", "训练"},           {"optimizer", "Optimizer", "优化器"},
+        {"schedule", "Learning rate", "学习率"}, {"precision", "Precision", "精度"},
+        {"callbacks", "Callbacks", "回调"},      {"rules", "Rules", "规则"},
     };
     return list;
 }

@@ -20,7 +20,8 @@ std::vector<ParameterRow> parameterTable(const graph::ExpandedModel& model, cons
         const int index = static_cast<int>(i);
         for (const graph::WeightSpec& weight : cell.weights) {
             const std::string path = cell.path + "." + weight.name;
-            out.push_back({path, families::checkpointName(model.family, path), index, weight.dims, false, !treated.frozen && !treated.lora});
+            out.push_back(
+                {path, families::checkpointName(model.family, path), index, weight.dims, false, !treated.frozen && !treated.lora});
         }
         if (!treated.lora) continue;
         const auto& matrix = cell.weights.front().dims; // [out, in]: resolve() gives LoRA to such cells only

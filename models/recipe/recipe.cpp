@@ -4,9 +4,9 @@
 #include "models/base/text.h"
 #include "models/families/families.h"
 #include "models/graph/json_text.h"
+#include "models/recipe/list_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace celloom::recipe {
@@ -18,23 +18,36 @@ using nlohmann::ordered_json;
 using Texts = std::vector<std::string>;
 
 constexpr int kRecipeSchema = 1;
-constexpr std::size_t kMaxItems = 100000;     // of a list
+constexpr std::size_t kMaxItems = 100000;      // of a list
 constexpr std::size_t kMaxTextBytes = 1 << 20; // of one text
 
-bool isList(FieldKind kind) { return kind == FieldKind::PathList || kind == FieldKind::TextList || kind == FieldKind::RuleList; }
-bool isText(FieldKind kind) { return kind == FieldKind::Choice || kind == FieldKind::Text || kind == FieldKind::Path; }
+bool isList(FieldKind kind) {
+    return kind == FieldKind::PathList || kind == FieldKind::TextList || kind == FieldKind::RuleList;
+}
+bool isText(FieldKind kind) {
+    return kind == FieldKind::Choice || kind == FieldKind::Text || kind == FieldKind::Path;
+}
 
 std::string kindName(FieldKind kind) {
     switch (kind) {
-    case FieldKind::Integer: return "a whole number";
-    case FieldKind::Real: return "a number";
-    case FieldKind::Flag: return "true or false";
-    case FieldKind::Choice: return "one of its choices";
-    case FieldKind::Text: return "a text";
-    case FieldKind::Path: return "a path";
-    case FieldKind::PathList: return "a list of paths";
-    case FieldKind::TextList: return "a list of texts";
-    case FieldKind::RuleList: return "a list of rules";
+    case FieldKind::Integer:
+        return "a whole number";
+    case FieldKind::Real:
+        return "a number";
+    case FieldKind::Flag:
+        return "true or false";
+    case FieldKind::Choice:
+        return "one of its choices";
+    case FieldKind::Text:
+        return "a text";
+    case FieldKind::Path:
+        return "a path";
+    case FieldKind::PathList:
+        return "a list of paths";
+    case FieldKind::TextList:
+        return "a list of texts";
+    case FieldKind::RuleList:
+        return "a list of rules";
     }
     return {};
 }
@@ -54,7 +67,8 @@ tl::unexpected<Error> unknownField(const std::string& key) {
     if (close.empty()) // the right leaf in the wrong section: "optimizer.warmup_steps"
         for (const std::string& name : names)
             if (name.substr(name.rfind('.') + 1) == key.substr(key.rfind('.') + 1)) close.push_back(name);
-    return fail("is not a field of a recipe.", close.empty() ? "docs/recipe.md lists them all." : "Did you mean " + joined(close) + "?", key);
+    return fail("is not a field of a recipe.", close.empty() ? "docs/recipe.md lists them all." : "Did you mean " + joined(close) + "?",
+                key);
 }
 
 Status checkText(const Field& field, const std::string& text) {
@@ -72,11 +86,13 @@ template <class Number> Status checkRange(const Field& field, Number number) {
 
 Status checkValue(const Field& field, const FieldValue& value) {
     switch (field.kind) {
-    case FieldKind::Integer: return checkRange(field, std::get<std::int64_t>(value));
+    case FieldKind::Integer:
+        return checkRange(field, std::get<std::int64_t>(value));
     case FieldKind::Real:
         if (!std::isfinite(std::get<double>(value))) return fail("is " + describe(value) + ", must be a finite number.", {}, field.key);
         return checkRange(field, std::get<double>(value));
-    case FieldKind::Flag: return {};
+    case FieldKind::Flag:
+        return {};
     case FieldKind::Choice: {
         const auto& word = std::get<std::string>(value);
         if (std::find(field.choices.begin(), field.choices.end(), word) != field.choices.end()) return {};
@@ -85,11 +101,14 @@ Status checkValue(const Field& field, const FieldValue& value) {
                     close.empty() ? "" : "Did you mean " + close.front() + "?", field.key);
     }
     case FieldKind::Text:
-    case FieldKind::Path: return checkText(field, std::get<std::string>(value));
-    default: break;
+    case FieldKind::Path:
+        return checkText(field, std::get<std::string>(value));
+    default:
+        break;
     }
     const auto& items = std::get<Texts>(value);
-    if (items.size() > kMaxItems) return fail("has " + std::to_string(items.size()) + " items, at most " + std::to_string(kMaxItems) + ".", {}, field.key);
+    if (items.size() > kMaxItems)
+        return fail("has " + std::to_string(items.size()) + " items, at most " + std::to_string(kMaxItems) + ".", {}, field.key);
     for (std::size_t i = 0; i < items.size(); ++i) {
         CELLOOM_TRY_STATUS(checkText(field, items[i]));
         if (field.kind != FieldKind::RuleList) continue;
@@ -103,7 +122,9 @@ Status checkValue(const Field& field, const FieldValue& value) {
 
 /// The JSON value as the field's kind, or what was expected and found.
 Result<FieldValue> valueFromJson(const Field& field, const json& value) {
-    const auto mismatch = [&] { return fail("must be " + kindName(field.kind) + ", found " + graph::describe(value) + ".", {}, field.key); };
+    const auto mismatch = [&] {
+        return fail("must be " + kindName(field.kind) + ", found " + graph::describe(value) + ".", {}, field.key);
+    };
     if (field.kind == FieldKind::Integer) {
         if (!value.is_number_integer()) return mismatch();
         if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) return mismatch();
@@ -129,7 +150,8 @@ Status readObject(const json& object, const std::string& prefix, Recipe& recipe)
             CELLOOM_TRY_STATUS(recipe.set(key, std::move(read)));
             continue;
         }
-        const bool isSection = std::any_of(fields().begin(), fields().end(), [&](const Field& field) { return field.key.starts_with(key + "."); });
+        const bool isSection =
+            std::any_of(fields().begin(), fields().end(), [&](const Field& field) { return field.key.starts_with(key + "."); });
         if (!isSection) return unknownField(key);
         if (!value.is_object()) return fail("must be an object of fields, found " + graph::describe(value) + ".", {}, key);
         CELLOOM_TRY_STATUS(readObject(value, key + ".", recipe));
@@ -139,61 +161,6 @@ Status readObject(const json& object, const std::string& prefix, Recipe& recipe)
 
 ordered_json toJsonValue(const FieldValue& value) {
     return std::visit([](const auto& held) { return ordered_json(held); }, value);
-}
-
-// ---- the text form of lists: commas outside of braces and line breaks separate; "\," "\\" "\n" "\{" "\}" stand for themselves ----
-
-Texts splitList(const std::string& text) {
-    Texts out;
-    std::string item;
-    int depth = 0;
-    const auto finish = [&] {
-        const auto first = item.find_first_not_of(" \t\r"), last = item.find_last_not_of(" \t\r");
-        if (first != std::string::npos) out.push_back(item.substr(first, last - first + 1));
-        item.clear();
-        depth = 0;
-    };
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (c == '\\' && i + 1 < text.size() && std::string_view(",\\{}n").find(text[i + 1]) != std::string_view::npos) {
-            item += text[++i] == 'n' ? '\n' : text[i];
-        } else if ((c == ',' && depth == 0) || c == '\n') {
-            finish();
-        } else {
-            depth += c == '{' ? 1 : c == '}' && depth > 0 ? -1 : 0;
-            item += c;
-        }
-    }
-    finish();
-    return out;
-}
-
-bool hasBalancedBraces(const std::string& text) {
-    int depth = 0;
-    for (const char c : text) {
-        depth += c == '{' ? 1 : c == '}' ? -1 : 0;
-        if (depth < 0) return false;
-    }
-    return depth == 0;
-}
-
-std::string escapeItem(const std::string& item) {
-    const bool isBalanced = hasBalancedBraces(item);
-    std::string out;
-    int depth = 0;
-    for (const char c : item) {
-        const bool isBrace = c == '{' || c == '}';
-        if (isBrace && isBalanced) depth += c == '{' ? 1 : -1;
-        if (c == '\n') out += "\\n";
-        else if (c == '\\' || (c == ',' && depth == 0) || (isBrace && !isBalanced)) out += std::string("\\") + c;
-        else out += c;
-    }
-    return out;
-}
-
-template <class Number> bool readWhole(const std::string& text, Number& number) {
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-    return end.ec == std::errc() && end.ptr == text.data() + text.size();
 }
 
 bool isPreset(const std::string& name) {
@@ -254,12 +221,24 @@ const FieldValue& Recipe::value(const std::string& key) const {
     return found->second;
 }
 
-std::int64_t Recipe::integer(const std::string& key) const { return std::get<std::int64_t>(value(key)); }
-double Recipe::real(const std::string& key) const { return std::get<double>(value(key)); }
-bool Recipe::flag(const std::string& key) const { return std::get<bool>(value(key)); }
-const std::string& Recipe::text(const std::string& key) const { return std::get<std::string>(value(key)); }
-const Texts& Recipe::list(const std::string& key) const { return std::get<Texts>(value(key)); }
-bool Recipe::isDefault(const std::string& key) const { return value(key) == findField(key)->standard; }
+std::int64_t Recipe::integer(const std::string& key) const {
+    return std::get<std::int64_t>(value(key));
+}
+double Recipe::real(const std::string& key) const {
+    return std::get<double>(value(key));
+}
+bool Recipe::flag(const std::string& key) const {
+    return std::get<bool>(value(key));
+}
+const std::string& Recipe::text(const std::string& key) const {
+    return std::get<std::string>(value(key));
+}
+const Texts& Recipe::list(const std::string& key) const {
+    return std::get<Texts>(value(key));
+}
+bool Recipe::isDefault(const std::string& key) const {
+    return value(key) == findField(key)->standard;
+}
 
 Result<std::vector<Rule>> Recipe::rules() const {
     std::vector<Rule> out;
@@ -280,9 +259,12 @@ Result<std::map<std::string, graph::ParamValue>> Recipe::modelOverrides() const 
         graph::ParamValue read = given;
         std::int64_t whole = 0;
         double number = 0;
-        if (given == "true" || given == "false") read = given == "true";
-        else if (readWhole(given, whole)) read = whole;
-        else if (readWhole(given, number)) read = number;
+        if (given == "true" || given == "false")
+            read = given == "true";
+        else if (readNumber(given, whole))
+            read = whole;
+        else if (readNumber(given, number))
+            read = number;
         if (!out.emplace(name, std::move(read)).second) return fail("gives " + inQuotes(name) + " twice.", {}, "model.overrides");
     }
     return out;
@@ -291,8 +273,10 @@ Result<std::map<std::string, graph::ParamValue>> Recipe::modelOverrides() const 
 Status Recipe::set(const std::string& key, FieldValue value) {
     const Field* field = findField(key);
     if (!field) return unknownField(key);
-    if (field->kind == FieldKind::Real && std::holds_alternative<std::int64_t>(value)) value = static_cast<double>(std::get<std::int64_t>(value));
-    if (value.index() != field->standard.index()) return fail("must be " + kindName(field->kind) + ", found " + describe(value) + ".", {}, key);
+    if (field->kind == FieldKind::Real && std::holds_alternative<std::int64_t>(value))
+        value = static_cast<double>(std::get<std::int64_t>(value));
+    if (value.index() != field->standard.index())
+        return fail("must be " + kindName(field->kind) + ", found " + describe(value) + ".", {}, key);
     CELLOOM_TRY_STATUS(checkValue(*field, value));
     m_values[key] = std::move(value);
     return {};
@@ -304,18 +288,18 @@ Status Recipe::setFromText(const std::string& key, const std::string& text) {
     const auto mismatch = [&] { return fail("must be " + kindName(field->kind) + ", found " + inQuotes(text, 40) + ".", {}, key); };
     if (field->kind == FieldKind::Integer) {
         std::int64_t number = 0;
-        return readWhole(text, number) ? set(key, number) : mismatch();
+        return readNumber(text, number) ? set(key, number) : mismatch();
     }
     if (field->kind == FieldKind::Real) {
         double number = 0;
-        return readWhole(text, number) ? set(key, number) : mismatch();
+        return readNumber(text, number) ? set(key, number) : mismatch();
     }
     if (field->kind == FieldKind::Flag) {
         const bool isTrue = text == "true" || text == "1" || text == "yes" || text == "on";
         const bool isFalse = text == "false" || text == "0" || text == "no" || text == "off";
         return isTrue || isFalse ? set(key, isTrue) : mismatch();
     }
-    return isList(field->kind) ? set(key, splitList(text)) : set(key, text);
+    return isList(field->kind) ? set(key, listFromText(text)) : set(key, text);
 }
 
 std::string Recipe::toText(const std::string& key) const {
@@ -323,9 +307,7 @@ std::string Recipe::toText(const std::string& key) const {
     if (const auto* word = std::get_if<std::string>(&held)) return *word;
     const auto* items = std::get_if<Texts>(&held);
     if (!items) return describe(held);
-    std::string out;
-    for (std::size_t i = 0; i < items->size(); ++i) out += (i ? "," : "") + escapeItem((*items)[i]);
-    return out;
+    return listToText(*items);
 }
 
 bool Recipe::isShown(const Field& field) const {
@@ -372,12 +354,14 @@ std::vector<Problem> Recipe::validate() const {
     const auto add = [&](Problem::Severity severity, const char* key, std::string message, std::string hint = {}) {
         out.push_back({severity, key, std::move(message), std::move(hint)});
     };
-    if (text("model.source").empty()) add(Error, "model.source", "No model is chosen.", "Give a preset such as baichuan-tiny, a folder or a .cells.json file.");
+    if (text("model.source").empty())
+        add(Error, "model.source", "No model is chosen.", "Give a preset such as baichuan-tiny, a folder or a .cells.json file.");
     if (auto overrides = modelOverrides(); !overrides) add(Error, "model.overrides", overrides.error().message, overrides.error().hint);
     if (list("data.train").empty()) add(Error, "data.train", "No training files are named.", "Add a text file or a file of tokens.");
     const bool hasValidation = !list("data.validation").empty() || real("data.validation_fraction") > 0;
     if (!hasValidation && flag("checkpoint.keep_best"))
-        add(Warning, "checkpoint.keep_best", "Without validation data no checkpoint can be called the best.", "Name validation files, or hold a part out.");
+        add(Warning, "checkpoint.keep_best", "Without validation data no checkpoint can be called the best.",
+            "Name validation files, or hold a part out.");
     const std::int64_t warmup = integer("schedule.warmup_steps"), steps = integer("train.max_steps");
     if (warmup > 0 && real("schedule.warmup_ratio") > 0)
         add(Error, "schedule.warmup_ratio", "Warm-up is given as steps and as a part of the run.", "Set one of the two to 0.");
@@ -389,11 +373,13 @@ std::vector<Problem> Recipe::validate() const {
             "Lower schedule.min_lr or raise optimizer.lr.");
     const bool isHalf = text("precision.amp_level") == "O2" && text("precision.half_type") == "float16";
     if (isHalf && text("precision.loss_scale") == "none")
-        add(Warning, "precision.loss_scale", "Small gradients vanish in float16 without a loss scale.", "Choose a dynamic loss scale, or bfloat16.");
+        add(Warning, "precision.loss_scale", "Small gradients vanish in float16 without a loss scale.",
+            "Choose a dynamic loss scale, or bfloat16.");
     if (integer("sample.every_steps") > 0 && list("sample.prompts").empty())
         add(Error, "sample.prompts", "Samples are asked for, but no text to continue.", "Add a prompt, or set sample.every_steps to 0.");
     if (integer("sample.every_steps") > 0 && text("data.format") == "tokens" && text("tokenizer.path").empty())
-        add(Error, "sample.every_steps", "Samples need a tokenizer, and a run on token files trains none.", "Give tokenizer.path, or set sample.every_steps to 0.");
+        add(Error, "sample.every_steps", "Samples need a tokenizer, and a run on token files trains none.",
+            "Give tokenizer.path, or set sample.every_steps to 0.");
     return out;
 }
 

@@ -25,12 +25,12 @@ struct Field {
     FieldKind kind;
     FieldValue standard;
     double minimum = -1e300, maximum = 1e300; // of numbers; inclusive
-    std::vector<std::string> choices; // of a Choice: all there are; of a Path or Text: suggestions (model.source: the presets)
+    std::vector<std::string> choices;         // of a Choice: all there are; of a Path or Text: suggestions (model.source: the presets)
     std::string unit, unitZh;
     std::string label, labelZh;
     std::string help, helpZh;
-    bool isAdvanced = false;          // folded away in the form
-    std::string shownWhen;            // "schedule.type=cosine|linear" or "!=": the form hides it otherwise; see isShown
+    bool isAdvanced = false; // folded away in the form
+    std::string shownWhen;   // "schedule.type=cosine|linear" or "!=": the form hides it otherwise; see isShown
 };
 
 struct Section {

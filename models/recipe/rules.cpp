@@ -4,163 +4,19 @@
 #include "models/catalog/catalog.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <map>
 #include <set>
 
 namespace celloom::recipe {
-namespace {
-
-constexpr std::size_t kMaxPatternBytes = 1024;
-
-tl::unexpected<Error> badPattern(const std::string& pattern, const std::string& what) {
-    return fail("the pattern " + inQuotes(pattern) + " " + what + ".", "Patterns look like layers.{3..5}.*.W_pack or **.norm.");
-}
-
-template <class Number> bool readNumber(std::string_view text, Number& number) {
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-    return end.ec == std::errc() && end.ptr == text.data() + text.size();
-}
-
-/// Splits at `separator` outside of braces.
-std::vector<std::string> splitOutsideBraces(const std::string& text, char separator) {
-    std::vector<std::string> out(1);
-    bool isInside = false;
-    for (const char c : text) {
-        if (c == '{' || c == '}') isInside = c == '{';
-        if (c == separator && !isInside) out.emplace_back();
-        else out.back() += c;
-    }
-    return out;
-}
-
-bool isWholeNumber(std::string_view text) {
-    return !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == std::string_view::npos && (text.size() == 1 || text[0] != '0');
-}
-
-} // namespace
-
-// ---- patterns ----
-
-Result<PathPattern::Name> PathPattern::parseName(const std::string& name, const std::string& whole) {
-    Name out;
-    if (name.empty()) return badPattern(whole, "has an empty name");
-    if (name == "**") {
-        out.isAnyNumber = true;
-        return out;
-    }
-    for (std::size_t i = 0; i < name.size();) {
-        Piece piece;
-        if (name[i] == '*') {
-            if (i + 1 < name.size() && name[i + 1] == '*') return badPattern(whole, "joins ** with other text in one name");
-            piece.isStar = true;
-            ++i;
-        } else if (name[i] == '{') {
-            const auto close = name.find('}', i);
-            if (close == std::string::npos) return badPattern(whole, "has a { without its }");
-            for (const std::string& item : splitOutsideBraces(name.substr(i + 1, close - i - 1), ',')) {
-                Alternative alternative{item};
-                const auto dots = item.find("..");
-                if (item.empty() || item.find_first_of("{*") != std::string::npos) return badPattern(whole, "has braces that hold no plain name or range");
-                if (dots != std::string::npos) {
-                    const bool isRange = readNumber(std::string_view(item).substr(0, dots), alternative.low) &&
-                                         readNumber(std::string_view(item).substr(dots + 2), alternative.high);
-                    if (!isRange || alternative.low < 0 || alternative.low > alternative.high)
-                        return badPattern(whole, "has " + inQuotes(item) + ", which is no range such as 3..5");
-                } else if (item.find('.') != std::string::npos) {
-                    return badPattern(whole, "has a dot inside braces");
-                }
-                piece.alternatives.push_back(std::move(alternative));
-            }
-            i = close + 1;
-        } else {
-            const auto end = std::min(name.find_first_of("*{", i), name.size());
-            piece.alternatives.push_back({name.substr(i, end - i)});
-            if (piece.alternatives.back().text.find('}') != std::string::npos) return badPattern(whole, "has a } without its {");
-            i = end;
-        }
-        out.pieces.push_back(std::move(piece));
-    }
-    return out;
-}
-
-Result<PathPattern> PathPattern::parse(const std::string& text) {
-    if (text.empty()) return fail("the pattern is empty.", "** matches every cell.");
-    if (text.size() > kMaxPatternBytes) return fail("the pattern is longer than " + std::to_string(kMaxPatternBytes) + " bytes.");
-    if (text.find_first_of(" \t\r\n:") != std::string::npos) return badPattern(text, "has a space or a colon");
-    PathPattern out;
-    for (const std::string& name : splitOutsideBraces(text, '.')) {
-        CELLOOM_TRY(parsed, parseName(name, text));
-        out.m_names.push_back(std::move(parsed));
-    }
-    return out;
-}
-
-/// All positions that the pieces so far can reach, moved on piece by piece: polynomial whatever the pattern.
-bool PathPattern::matchesName(const Name& name, std::string_view text) {
-    std::vector<bool> reached(text.size() + 1);
-    reached[0] = true;
-    for (const Piece& piece : name.pieces) {
-        std::vector<bool> next(text.size() + 1);
-        for (std::size_t at = 0; at <= text.size(); ++at) {
-            if (!reached[at]) continue;
-            if (piece.isStar) {
-                std::fill(next.begin() + static_cast<std::ptrdiff_t>(at), next.end(), true);
-                break;
-            }
-            for (const Alternative& alternative : piece.alternatives) {
-                if (alternative.low > alternative.high) {
-                    if (text.substr(at).starts_with(alternative.text)) next[at + alternative.text.size()] = true;
-                    continue;
-                }
-                std::int64_t number = 0;
-                for (std::size_t length = 1; at + length <= text.size() && isWholeNumber(text.substr(at, length)); ++length)
-                    if (readNumber(text.substr(at, length), number) && number >= alternative.low && number <= alternative.high) next[at + length] = true;
-            }
-        }
-        reached = std::move(next);
-    }
-    return reached[text.size()];
-}
-
-bool PathPattern::matches(const std::string& path) const {
-    std::vector<bool> reached(m_names.size() + 1); // names of the pattern that the path so far has used up
-    const auto skipAnyNumber = [&] {
-        for (std::size_t i = 0; i < m_names.size(); ++i)
-            if (reached[i] && m_names[i].isAnyNumber) reached[i + 1] = true;
-    };
-    reached[0] = true;
-    skipAnyNumber();
-    for (std::size_t from = 0; from <= path.size();) {
-        const auto dot = std::min(path.find('.', from), path.size());
-        const auto name = std::string_view(path).substr(from, dot - from);
-        std::vector<bool> next(m_names.size() + 1);
-        for (std::size_t i = 0; i < m_names.size(); ++i) {
-            if (!reached[i]) continue;
-            if (m_names[i].isAnyNumber) next[i] = true;
-            else if (matchesName(m_names[i], name)) next[i + 1] = true;
-        }
-        reached = std::move(next);
-        skipAnyNumber();
-        from = dot + 1;
-    }
-    return reached[m_names.size()];
-}
-
-bool matches(const std::string& pattern, const std::string& path) {
-    const auto parsed = PathPattern::parse(pattern);
-    return parsed && parsed->matches(path);
-}
-
 // ---- the text form ----
 
 namespace {
 
 tl::unexpected<Error> badRule(const std::string& text, const std::string& what) {
-    return fail("the rule " + inQuotes(text) + " " + what + ".",
-                "Rules look like \"layers.{3..5}.*.W_pack: lora r=8 alpha=16\"; settings are freeze, train, lora, dtype=, recompute, stage=, "
-                "lr_scale= and weight_decay=.");
+    return fail(
+        "the rule " + inQuotes(text) + " " + what + ".",
+        "Rules look like \"layers.{3..5}.*.W_pack: lora r=8 alpha=16\"; settings are freeze, train, lora, dtype=, recompute, stage=, "
+        "lr_scale= and weight_decay=.");
 }
 
 /// "name=value" apart; value empty and hasValue false without "=".
@@ -175,14 +31,17 @@ std::vector<Setting> settingsOf(const std::string& text) {
         const auto end = std::min(text.find_first_of(" \t", at), text.size());
         const std::string word = text.substr(at, end - at);
         const auto equals = word.find('=');
-        if (equals == std::string::npos) out.push_back({word, "", false});
-        else out.push_back({word.substr(0, equals), word.substr(equals + 1), true});
+        if (equals == std::string::npos)
+            out.push_back({word, "", false});
+        else
+            out.push_back({word.substr(0, equals), word.substr(equals + 1), true});
         at = text.find_first_not_of(" \t", end);
     }
     return out;
 }
 
-template <class Number> Result<Number> numberIn(const std::string& rule, const Setting& setting, Number low, Number high, const std::string& range) {
+template <class Number>
+Result<Number> numberIn(const std::string& rule, const Setting& setting, Number low, Number high, const std::string& range) {
     Number number{};
     if (!readNumber(std::string_view(setting.value), number) || !(number >= low && number <= high))
         return badRule(rule, "has " + setting.name + "=" + setting.value + ", must be " + range);
@@ -206,10 +65,14 @@ Status applyLora(const std::string& text, const Setting& setting, LoraSettings& 
 Status applySetting(const std::string& text, const Setting& setting, Rule& rule) {
     const std::string& name = setting.name;
     if (!setting.hasValue) {
-        if (name == "freeze" || name == "train") rule.frozen = name == "freeze";
-        else if (name == "lora") rule.lora = LoraSettings{};
-        else if (name == "recompute") rule.recompute = true;
-        else return badRule(text, "has the unknown setting " + inQuotes(name));
+        if (name == "freeze" || name == "train")
+            rule.frozen = name == "freeze";
+        else if (name == "lora")
+            rule.lora = LoraSettings{};
+        else if (name == "recompute")
+            rule.recompute = true;
+        else
+            return badRule(text, "has the unknown setting " + inQuotes(name));
         return {};
     }
     if (name == "r" || name == "alpha" || name == "dropout") {
@@ -251,7 +114,8 @@ Result<Rule> parseRule(const std::string& text) {
     if (settings.empty()) return badRule(text, "has no setting after its pattern");
     std::set<std::string> seen;
     for (const Setting& setting : settings) {
-        if (!seen.insert(setting.name == "train" ? "freeze" : setting.name).second) return badRule(text, "gives " + setting.name + " twice");
+        if (!seen.insert(setting.name == "train" ? "freeze" : setting.name).second)
+            return badRule(text, "gives " + setting.name + " twice");
         CELLOOM_TRY_STATUS(applySetting(text, setting, rule));
     }
     return rule;
@@ -284,14 +148,18 @@ bool takesAdapter(const graph::CellInstance& cell) {
 /// The model's cell paths with repeats folded: "layers.{0..39}.self_attn.W_pack".
 std::vector<std::string> realNames(const graph::ExpandedModel& model, bool withAdaptersOnly) {
     std::vector<std::string> order;
-    std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> ranges; // folded path -> lowest and highest number at each fold
+    std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>>
+        ranges; // folded path -> lowest and highest number at each fold
     for (const auto& cell : model.cells) {
         if (withAdaptersOnly && !takesAdapter(cell)) continue;
         std::string folded;
         std::vector<std::int64_t> numbers;
-        for (const std::string& name : splitOutsideBraces(cell.path, '.')) {
+        for (std::size_t from = 0; from <= cell.path.size();) {
+            const auto dot = std::min(cell.path.find('.', from), cell.path.size());
+            const std::string name = cell.path.substr(from, dot - from);
+            from = dot + 1;
             std::int64_t number = 0;
-            const bool isNumber = isWholeNumber(name) && readNumber(std::string_view(name), number);
+            const bool isNumber = readNumber(name, number);
             if (isNumber) numbers.push_back(number);
             folded += (folded.empty() ? "" : ".") + (isNumber ? "{}" : name);
         }
@@ -349,10 +217,15 @@ Result<TreatmentTable> resolve(const graph::ExpandedModel& model, const std::vec
         }
         if (matched > 0 && (!rule.lora || adaptable > 0)) continue;
         const std::string names = joined(realNames(model, rule.lora.has_value()), 40);
-        const bool isGroup = matched == 0 && std::any_of(model.cells.begin(), model.cells.end(), [&, below = PathPattern::parse(rule.pattern + ".**")](
-                                                                                                     const auto& cell) { return below && below->matches(cell.path); });
-        if (isGroup) return fail("the pattern " + inQuotes(rule.pattern) + " names a group of cells, not a cell.", "Write " + rule.pattern + ".** for all inside.", place);
-        if (matched == 0) return fail("the pattern " + inQuotes(rule.pattern) + " matches no cell of the model.", "Its cells are " + names + ".", place);
+        const bool isGroup = matched == 0 && std::any_of(model.cells.begin(), model.cells.end(),
+                                                         [&, below = PathPattern::parse(rule.pattern + ".**")](const auto& cell) {
+                                                             return below && below->matches(cell.path);
+                                                         });
+        if (isGroup)
+            return fail("the pattern " + inQuotes(rule.pattern) + " names a group of cells, not a cell.",
+                        "Write " + rule.pattern + ".** for all inside.", place);
+        if (matched == 0)
+            return fail("the pattern " + inQuotes(rule.pattern) + " matches no cell of the model.", "Its cells are " + names + ".", place);
         return fail("the pattern " + inQuotes(rule.pattern) + " asks for LoRA, but no cell that it matches takes an adapter.",
                     "Cells that do are " + names + ".", place);
     }

@@ -3,6 +3,7 @@
 
 #include "models/base/result.h"
 #include "models/graph/expand.h"
+#include "models/recipe/path_pattern.h"
 
 #include <optional>
 #include <string>
@@ -15,31 +16,6 @@ struct LoraSettings {
     double alpha = 16;
     double dropout = 0;
     bool operator==(const LoraSettings&) const = default;
-};
-
-/// A pattern over dotted paths: `*` one name or a part of one, `**` any number of names, `{3..5}` a range, `{a,b}` alternatives:
-/// "layers.{3..5}.*.W_pack". Parse once, match often.
-class PathPattern {
-public:
-    static Result<PathPattern> parse(const std::string& text);
-    [[nodiscard]] bool matches(const std::string& path) const;
-
-private:
-    struct Alternative {
-        std::string text;              // a literal, unless it is a range
-        std::int64_t low = 0, high = -1; // a range of whole numbers where low <= high
-    };
-    struct Piece {
-        bool isStar = false;
-        std::vector<Alternative> alternatives; // of a piece that is no star; a plain text is one literal
-    };
-    struct Name {
-        bool isAnyNumber = false; // "**"
-        std::vector<Piece> pieces;
-    };
-    static Result<Name> parseName(const std::string& name, const std::string& whole);
-    static bool matchesName(const Name& name, std::string_view text);
-    std::vector<Name> m_names;
 };
 
 /// One rule; later rules win over earlier ones, setting by setting.
@@ -76,9 +52,6 @@ struct TreatmentTable {
 /// lr_scale=, weight_decay=.
 Result<Rule> parseRule(const std::string& text);
 std::string toText(const Rule& rule);
-
-/// False also for a malformed pattern; PathPattern::parse says what is wrong with it.
-bool matches(const std::string& pattern, const std::string& path);
 
 /// Fails when a pattern is malformed, matches nothing (the real names are listed), or asks LoRA where no matched cell takes an adapter
 /// (catalog::CellType::takesAdapter). Of the cells that a LoRA rule matches, those that take one get it. No rules: all at their defaults.

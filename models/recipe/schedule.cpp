@@ -24,10 +24,18 @@ double Schedule::rateAt(std::int64_t step) const {
     }
     double progress = 0;
     switch (rule) {
-    case ScheduleRule::Celloom: progress = progressAt(step, w, totalSteps - 1 - w); break;
-    case ScheduleRule::Transformers: progress = progressAt(step, w, totalSteps - w); break;
-    case ScheduleRule::MindFormers: progress = progressAt(step, w, std::max<std::int64_t>(1, totalSteps - w)); break;
-    case ScheduleRule::MindSpore: progress = progressAt(step, 0, totalSteps); break;
+    case ScheduleRule::Celloom:
+        progress = progressAt(step, w, totalSteps - 1 - w);
+        break;
+    case ScheduleRule::Transformers:
+        progress = progressAt(step, w, totalSteps - w);
+        break;
+    case ScheduleRule::MindFormers:
+        progress = progressAt(step, w, std::max<std::int64_t>(1, totalSteps - w));
+        break;
+    case ScheduleRule::MindSpore:
+        progress = progressAt(step, 0, totalSteps);
+        break;
     }
     if (type == "linear") return peak + (minimum - peak) * progress;
     if (type == "cosine") return minimum + 0.5 * (peak - minimum) * (1 + std::cos(std::numbers::pi * progress));
@@ -48,12 +56,15 @@ Result<Schedule> scheduleOf(const Recipe& recipe, std::int64_t totalSteps) {
     out.totalSteps = totalSteps;
     out.warmupSteps = recipe.integer("schedule.warmup_steps");
     const double ratio = recipe.real("schedule.warmup_ratio");
-    if (out.warmupSteps == 0) out.warmupSteps = static_cast<std::int64_t>(static_cast<double>(totalSteps) * ratio);
-    else if (ratio > 0) return fail("Warm-up is given as steps and as a part of the run.", "Set one of the two to 0.", "schedule.warmup_ratio");
+    if (out.warmupSteps == 0)
+        out.warmupSteps = static_cast<std::int64_t>(static_cast<double>(totalSteps) * ratio);
+    else if (ratio > 0)
+        return fail("Warm-up is given as steps and as a part of the run.", "Set one of the two to 0.", "schedule.warmup_ratio");
     if (out.warmupSteps >= totalSteps)
         return fail("Warm-up takes " + std::to_string(out.warmupSteps) + " steps of a run of " + std::to_string(totalSteps) + ".",
                     "Make the warm-up shorter or the run longer.", "schedule.warmup_steps");
-    if (out.minimum > out.peak) return fail("The lowest rate is above the peak.", "Lower schedule.min_lr or raise optimizer.lr.", "schedule.min_lr");
+    if (out.minimum > out.peak)
+        return fail("The lowest rate is above the peak.", "Lower schedule.min_lr or raise optimizer.lr.", "schedule.min_lr");
     return out;
 }
 

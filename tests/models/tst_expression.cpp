@@ -8,7 +8,12 @@ using namespace celloom::graph;
 
 namespace {
 
-const Scope kScope{{"hidden", std::int64_t(4096)}, {"heads", std::int64_t(32)}, {"ratio", 2.5}, {"causal", true}, {"big", INT64_MAX}, {"small", INT64_MIN}};
+const Scope kScope{{"hidden", std::int64_t(4096)},
+                   {"heads", std::int64_t(32)},
+                   {"ratio", 2.5},
+                   {"causal", true},
+                   {"big", INT64_MAX},
+                   {"small", INT64_MIN}};
 
 QString shown(const Result<ResolvedValue>& value) {
     if (!value) return "error: " + QString::fromStdString(value.error().text());
@@ -107,7 +112,8 @@ private Q_SLOTS:
         const auto value = evaluateInteger("hidden / (heads - 29)", kScope);
         QVERIFY(!value);
         const QString message = QString::fromStdString(value.error().text());
-        for (const char* part : {"hidden / (heads - 29)", "1365.33", "hidden = 4096", "heads = 32", "whole number"}) QVERIFY2(message.contains(part), qPrintable(message));
+        for (const char* part : {"hidden / (heads - 29)", "1365.33", "hidden = 4096", "heads = 32", "whole number"})
+            QVERIFY2(message.contains(part), qPrintable(message));
         QCOMPARE(*evaluateInteger("hidden / heads", kScope), 128);
     }
 

@@ -18,7 +18,9 @@ using namespace celloom;
 
 namespace {
 
-QString text(const Error& error) { return QString::fromStdString(error.text()); }
+QString text(const Error& error) {
+    return QString::fromStdString(error.text());
+}
 
 /// Names and shapes in a safetensors header: 8 bytes of length, then JSON.
 std::map<std::string, std::vector<std::int64_t>> tensorsOf(const QString& path) {
@@ -43,7 +45,9 @@ std::map<std::string, std::vector<std::int64_t>> weightsOf(const graph::Expanded
     return out;
 }
 
-QJsonObject config(const std::string& json) { return QJsonDocument::fromJson(QByteArray::fromStdString(json)).object(); }
+QJsonObject config(const std::string& json) {
+    return QJsonDocument::fromJson(QByteArray::fromStdString(json)).object();
+}
 
 } // namespace
 
@@ -130,15 +134,28 @@ private Q_SLOTS:
         QTest::addColumn<QString>("json");
         QTest::addColumn<QString>("position");
         QTest::addColumn<QString>("head");
-        const QString sizes = R"("vocab_size": %1, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4)";
+        const QString sizes =
+            R"("vocab_size": %1, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4)";
         // keys as in the published files: the first 7B, a 13B, Baichuan 2 7B and 13B
-        QTest::newRow("7B") << "{\"architectures\": [\"BaiChuanForCausalLM\"], \"max_position_embeddings\": 4096, " + sizes.arg(64000) + "}" << "none" << "plain";
-        QTest::newRow("13B") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"model_max_length\": 4096, " + sizes.arg(64000) + "}" << "alibi" << "plain";
-        QTest::newRow("2-7B") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"max_position_embeddings\": 4096, \"model_max_length\": 4096, " + sizes.arg(125696) + "}"
-                              << "none" << "normalised";
-        QTest::newRow("2-13B") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"model_max_length\": 4096, " + sizes.arg(125696) + "}" << "alibi" << "normalised";
-        QTest::newRow("our keys") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"position_embedding\": \"rope\", \"norm_head\": true, " + sizes.arg(512) + "}" << "none"
-                                  << "normalised";
+        QTest::newRow("7B") << "{\"architectures\": [\"BaiChuanForCausalLM\"], \"max_position_embeddings\": 4096, " + sizes.arg(64000) + "}"
+                            << "none"
+                            << "plain";
+        QTest::newRow("13B") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"model_max_length\": 4096, " + sizes.arg(64000) + "}"
+                             << "alibi"
+                             << "plain";
+        QTest::newRow("2-7B")
+            << "{\"architectures\": [\"BaichuanForCausalLM\"], \"max_position_embeddings\": 4096, \"model_max_length\": 4096, " +
+                   sizes.arg(125696) + "}"
+            << "none"
+            << "normalised";
+        QTest::newRow("2-13B") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"model_max_length\": 4096, " + sizes.arg(125696) + "}"
+                               << "alibi"
+                               << "normalised";
+        QTest::newRow("our keys")
+            << "{\"architectures\": [\"BaichuanForCausalLM\"], \"position_embedding\": \"rope\", \"norm_head\": true, " + sizes.arg(512) +
+                   "}"
+            << "none"
+            << "normalised";
     }
     void configsTellTheVariantsApart() {
         QFETCH(QString, json);
@@ -203,23 +220,34 @@ private Q_SLOTS:
     void foreignConfigsAreRefusedByName_data() {
         QTest::addColumn<QString>("json");
         QTest::addColumn<QString>("said");
-        const QString sizes = R"("vocab_size": 64, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4)";
-        QTest::newRow("unknown") << R"({"architectures": ["LlamaForCausalLM"]})" << "LlamaForCausalLM";
-        QTest::newRow("none") << R"({"model_type": "baichuan"})" << "architectures";
-        QTest::newRow("no object") << "[1]" << "architectures";
-        QTest::newRow("lacking") << R"({"architectures": ["BaichuanForCausalLM"]})" << "vocab_size";
-        QTest::newRow("text for a number") << R"({"architectures": ["BaichuanForCausalLM"], "vocab_size": "64"})" << "vocab_size";
-        QTest::newRow("negative") << R"({"architectures": ["BaichuanForCausalLM"], "vocab_size": -5})" << "vocab_size";
-        QTest::newRow("another activation") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"hidden_act\": \"gelu\", " + sizes + "}" << "hidden_act";
-        QTest::newRow("tied") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"tie_word_embeddings\": true, " + sizes + "}" << "tie_word_embeddings";
-        QTest::newRow("scaled") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"rope_scaling\": {\"type\": \"linear\"}, " + sizes + "}" << "rope_scaling";
+        const QString sizes =
+            R"("vocab_size": 64, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4)";
+        QTest::newRow("unknown") << R"({"architectures": ["LlamaForCausalLM"]})"
+                                 << "LlamaForCausalLM";
+        QTest::newRow("none") << R"({"model_type": "baichuan"})"
+                              << "architectures";
+        QTest::newRow("no object") << "[1]"
+                                   << "architectures";
+        QTest::newRow("lacking") << R"({"architectures": ["BaichuanForCausalLM"]})"
+                                 << "vocab_size";
+        QTest::newRow("text for a number") << R"({"architectures": ["BaichuanForCausalLM"], "vocab_size": "64"})"
+                                           << "vocab_size";
+        QTest::newRow("negative") << R"({"architectures": ["BaichuanForCausalLM"], "vocab_size": -5})"
+                                  << "vocab_size";
+        QTest::newRow("another activation") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"hidden_act\": \"gelu\", " + sizes + "}"
+                                            << "hidden_act";
+        QTest::newRow("tied") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"tie_word_embeddings\": true, " + sizes + "}"
+                              << "tie_word_embeddings";
+        QTest::newRow("scaled") << "{\"architectures\": [\"BaichuanForCausalLM\"], \"rope_scaling\": {\"type\": \"linear\"}, " + sizes + "}"
+                                << "rope_scaling";
     }
     void foreignConfigsAreRefusedByName() {
         QFETCH(QString, json);
         QFETCH(QString, said);
         auto document = families::fromConfigJson(json.toStdString(), "x/config.json");
         QVERIFY(!document);
-        QVERIFY2(text(document.error()).contains(said) && text(document.error()).contains("x/config.json"), qPrintable(text(document.error())));
+        QVERIFY2(text(document.error()).contains(said) && text(document.error()).contains("x/config.json"),
+                 qPrintable(text(document.error())));
     }
     void theListOfKnownArchitecturesIsShown() {
         auto document = families::fromConfigJson(R"({"architectures": ["LlamaForCausalLM"]})", "c");

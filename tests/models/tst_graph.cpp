@@ -1,4 +1,5 @@
 // Graph documents: JSON form, validation with paths, expansion of composites and repeats, shapes.
+#include "models/base/files.h"
 #include "models/catalog/catalog.h"
 #include "models/families/families.h"
 #include "models/graph/expand.h"
@@ -29,7 +30,8 @@ Document small() {
     g.cells = {{"up", "Dense", {{"in_channels", std::string("hidden")}, {"out_channels", std::string("inner")}}, "", "", {}},
                {"act", "SiLU", {}, "", "", {}},
                {"down", "Dense", {{"in_channels", std::string("inner")}, {"out_channels", std::string("hidden")}}, "", "", {}}};
-    for (const auto& [from, to] : {std::pair("x", "up.x"), std::pair("up.out", "act.x"), std::pair("act.out", "down.x"), std::pair("down.out", "out")})
+    for (const auto& [from, to] :
+         {std::pair("x", "up.x"), std::pair("up.out", "act.x"), std::pair("act.out", "down.x"), std::pair("down.out", "out")})
         g.wires.push_back({end(from), end(to)});
     return out;
 }
@@ -50,7 +52,8 @@ Document nested(const std::string& repeat) {
 QStringList problemsOf(const Document& document, const std::map<std::string, ParamValue>& overrides = {}) {
     QStringList out;
     for (const Problem& p : expand(document, overrides).problems)
-        out << QString::fromStdString(p.path + " | " + p.message + " | " + p.hint + " | " + p.parameter + (p.severity == Problem::Severity::Warning ? " | warning" : ""));
+        out << QString::fromStdString(p.path + " | " + p.message + " | " + p.hint + " | " + p.parameter +
+                                      (p.severity == Problem::Severity::Warning ? " | warning" : ""));
     return out;
 }
 
@@ -128,7 +131,8 @@ private Q_SLOTS:
         document.main.outputs[0].shape = {"N", "2 * S", "width"};
         const auto expansion = expand(document);
         QVERIFY2(expansion.ok(), qPrintable(problemsOf(document).join("\n")));
-        QCOMPARE(toString(expansion.model.values[static_cast<std::size_t>(expansion.model.outputs[0].value)].shape), std::string("[N, 2 * S, 8]"));
+        QCOMPARE(toString(expansion.model.values[static_cast<std::size_t>(expansion.model.outputs[0].value)].shape),
+                 std::string("[N, 2 * S, 8]"));
     }
 
     void splitAndConcatHaveAsManyPortsAsTheySay() {
@@ -137,9 +141,10 @@ private Q_SLOTS:
         g.hyper = {{"h", std::int64_t(4), ""}};
         g.inputs = {{"x", {"B", "3 * h"}}};
         g.outputs = {{"out", {"B", "3 * h"}}};
-        g.cells = {{"cut", "Split", {{"sizes", std::string("h, max(h, 1), roundUp(h, 4)")}}, "", "", {}}, {"join", "Concat", {{"inputs", std::int64_t(3)}}, "", "", {}}};
-        for (const auto& [from, to] : {std::pair("x", "cut.x"), std::pair("cut.out0", "join.in0"), std::pair("cut.out1", "join.in2"), std::pair("cut.out2", "join.in1"),
-                                       std::pair("join.out", "out")})
+        g.cells = {{"cut", "Split", {{"sizes", std::string("h, max(h, 1), roundUp(h, 4)")}}, "", "", {}},
+                   {"join", "Concat", {{"inputs", std::int64_t(3)}}, "", "", {}}};
+        for (const auto& [from, to] : {std::pair("x", "cut.x"), std::pair("cut.out0", "join.in0"), std::pair("cut.out1", "join.in2"),
+                                       std::pair("cut.out2", "join.in1"), std::pair("join.out", "out")})
             g.wires.push_back({end(from), end(to)});
         QVERIFY2(expand(document).ok(), qPrintable(problemsOf(document).join("\n")));
         cell(g, "cut").params["sizes"] = std::string("h, h");
@@ -151,7 +156,8 @@ private Q_SLOTS:
     void shapesThatDifferNamePathShapesAndParameter() {
         Document document = nested("depth");
         cell(document.composites["Block"], "down").params["in_channels"] = std::string("inner + 1");
-        VERIFY_SAYS(oneProblem(document), "blocks.0.down |", "[B, T, 16]", "in_channels = 17", "[..., 17]", "Set in_channels to 16", "| in_channels");
+        VERIFY_SAYS(oneProblem(document), "blocks.0.down |", "[B, T, 16]", "in_channels = 17", "[..., 17]", "Set in_channels to 16",
+                    "| in_channels");
     }
 
     void anExpressionThatIsNotWholeNamesPathAndValue() {
@@ -177,14 +183,22 @@ private Q_SLOTS:
         QTest::addColumn<QStringList>("add");
         QTest::addColumn<QString>("path");
         QTest::addColumn<QString>("said");
-        QTest::newRow("missing") << QStringList{"up.out", "act.x"} << QStringList{} << "act" << "The input x has no wire";
-        QTest::newRow("to nowhere") << QStringList{} << QStringList{"up.out", "dwn.x"} << "" << "Did you mean down";
-        QTest::newRow("from nowhere") << QStringList{"up.out", "act.x"} << QStringList{"upp.out", "act.x"} << "" << "Did you mean up";
-        QTest::newRow("to no port") << QStringList{} << QStringList{"up.out", "down.y"} << "down" << "\"y\"";
-        QTest::newRow("from no port") << QStringList{"up.out", "act.x"} << QStringList{"up.output", "act.x"} << "up" << "Outputs are out";
-        QTest::newRow("twice") << QStringList{} << QStringList{"x", "act.x"} << "act" << "Two wires";
-        QTest::newRow("no such input") << QStringList{"x", "up.x"} << QStringList{"xs", "up.x"} << "" << "Did you mean x";
-        QTest::newRow("output unwired") << QStringList{"down.out", "out"} << QStringList{} << "" << "output out has no wire";
+        QTest::newRow("missing") << QStringList{"up.out", "act.x"} << QStringList{} << "act"
+                                 << "The input x has no wire";
+        QTest::newRow("to nowhere") << QStringList{} << QStringList{"up.out", "dwn.x"} << ""
+                                    << "Did you mean down";
+        QTest::newRow("from nowhere") << QStringList{"up.out", "act.x"} << QStringList{"upp.out", "act.x"} << ""
+                                      << "Did you mean up";
+        QTest::newRow("to no port") << QStringList{} << QStringList{"up.out", "down.y"} << "down"
+                                    << "\"y\"";
+        QTest::newRow("from no port") << QStringList{"up.out", "act.x"} << QStringList{"up.output", "act.x"} << "up"
+                                      << "Outputs are out";
+        QTest::newRow("twice") << QStringList{} << QStringList{"x", "act.x"} << "act"
+                               << "Two wires";
+        QTest::newRow("no such input") << QStringList{"x", "up.x"} << QStringList{"xs", "up.x"} << ""
+                                       << "Did you mean x";
+        QTest::newRow("output unwired") << QStringList{"down.out", "out"} << QStringList{} << ""
+                                        << "output out has no wire";
     }
     void wires() {
         QFETCH(QStringList, drop);
@@ -250,10 +264,14 @@ private Q_SLOTS:
         QFETCH(QString, said);
         Document document = small();
         ParamValue given;
-        if (value.typeId() == QMetaType::Bool) given = value.toBool();
-        else if (value.typeId() == QMetaType::Int) given = std::int64_t(value.toInt());
-        else if (value.typeId() == QMetaType::Double) given = value.toDouble();
-        else given = value.toString().toStdString();
+        if (value.typeId() == QMetaType::Bool)
+            given = value.toBool();
+        else if (value.typeId() == QMetaType::Int)
+            given = std::int64_t(value.toInt());
+        else if (value.typeId() == QMetaType::Double)
+            given = value.toDouble();
+        else
+            given = value.toString().toStdString();
         cell(document.main, "up").params[name.toStdString()] = given;
         VERIFY_SAYS(oneProblem(document), "up |", qPrintable(said), qPrintable("| " + name));
     }
@@ -341,12 +359,26 @@ private Q_SLOTS:
         VERIFY_SAYS(oneProblem(document), "idle |", "Nothing uses", "warning");
     }
 
+    void noNumberOfWarningsHidesAnError() {
+        Document document = small();
+        for (int i = 0; i < 500; ++i) {
+            document.main.cells.push_back({"idle" + std::to_string(i), "SiLU", {}, "", "", {}});
+            document.main.wires.push_back({end("x"), end("idle" + std::to_string(i) + ".x")});
+        }
+        QVERIFY(expand(document).ok());
+        cell(document.main, "down").params["in_channels"] = std::int64_t(3);
+        const auto expansion = expand(document);
+        QVERIFY(!expansion.ok() && expansion.problems.size() <= 201);
+        VERIFY_SAYS(QString::fromStdString(expansion.firstError().text()), "down, in_channels", "in_channels = 3");
+    }
+
     void impossibleAttentionNamesTheParameter() {
         auto document = families::buildPreset("baichuan-tiny-gqa");
         QVERIFY(document);
-        VERIFY_SAYS(problemsOf(*document, {{"kv_heads", std::int64_t(3)}}).join("\n"), "layers.0.self_attn.attention |", "num_heads = 4", "num_kv_heads = 3",
-                    "| num_kv_heads");
-        VERIFY_SAYS(problemsOf(*document, {{"hidden", std::int64_t(252)}}).join("\n"), "layers.0.self_attn.rotary_q |", "odd", "| head_dim");
+        VERIFY_SAYS(problemsOf(*document, {{"kv_heads", std::int64_t(3)}}).join("\n"), "layers.0.self_attn.attention |", "num_heads = 4",
+                    "num_kv_heads = 3", "| num_kv_heads");
+        VERIFY_SAYS(problemsOf(*document, {{"hidden", std::int64_t(252)}}).join("\n"), "layers.0.self_attn.rotary_q |", "odd",
+                    "| head_dim");
         VERIFY_SAYS(problemsOf(*document, {{"pad_id", std::int64_t(5000)}}).join("\n"), "embed_tokens |", "padding_idx", "4096");
     }
 
@@ -409,25 +441,45 @@ private Q_SLOTS:
         QTest::addColumn<QString>("json");
         QTest::addColumn<QString>("said");
         const QString head = R"({"format": "celloom-cells", "schema": 1, )";
-        QTest::newRow("not JSON") << "{" << "line 1";
-        QTest::newRow("another document") << "{}" << "no Cell graph document";
-        QTest::newRow("a list") << "[]" << "no Cell graph document";
-        QTest::newRow("no schema") << R"({"format": "celloom-cells", "main": {}})" << "schema";
-        QTest::newRow("newer schema") << R"({"format": "celloom-cells", "schema": 99, "main": {}})" << "newer Celloom";
-        QTest::newRow("huge schema") << R"({"format": "celloom-cells", "schema": 18446744073709551615, "main": {}})" << "newer Celloom";
-        QTest::newRow("schema 0") << R"({"format": "celloom-cells", "schema": 0, "main": {}})" << "1 or more";
-        QTest::newRow("no main") << R"({"format": "celloom-cells", "schema": 1})" << "main";
-        QTest::newRow("unknown key") << head + R"("main": {"cels": []}})" << "main: has the unknown key \"cels\". Did you mean cells?";
-        QTest::newRow("cell without type") << head + R"("main": {"cells": [{"name": "a"}]}})" << "main.cells[0]: lacks \"type\"";
-        QTest::newRow("param is a list") << head + R"("main": {"cells": [{"name": "a", "type": "SiLU", "params": {"p": [1]}}]}})" << "main.cells[0].params.p";
-        QTest::newRow("param too large") << head + R"("main": {"cells": [{"name": "a", "type": "SiLU", "params": {"p": 18446744073709551615}}]}})" << "64 bits";
-        QTest::newRow("wire") << head + R"("main": {"wires": ["a b"]}})" << "main.wires[0]";
-        QTest::newRow("wire of numbers") << head + R"("main": {"wires": [3]}})" << "main.wires[0]";
-        QTest::newRow("wire with dots") << head + R"("main": {"wires": ["a.b.c -> d.x"]}})" << "main.wires[0]";
-        QTest::newRow("composite") << head + R"("main": {}, "composites": {"A": {"inputs": [{"name": 3}]}}})" << "composites.A.inputs[0].name";
-        QTest::newRow("shape") << head + R"("main": {"inputs": [{"name": "x", "shape": [1.5]}]}})" << "main.inputs[0].shape[0]";
-        QTest::newRow("key twice") << head + R"("main": {}, "main": {}})" << "twice";
-        QTest::newRow("position") << head + R"("main": {"cells": [{"name": "a", "type": "b", "position": {"x": 1}}]}})" << "position";
+        QTest::newRow("not JSON") << "{"
+                                  << "line 1";
+        QTest::newRow("another document") << "{}"
+                                          << "no Cell graph document";
+        QTest::newRow("a list") << "[]"
+                                << "no Cell graph document";
+        QTest::newRow("no schema") << R"({"format": "celloom-cells", "main": {}})"
+                                   << "schema";
+        QTest::newRow("newer schema") << R"({"format": "celloom-cells", "schema": 99, "main": {}})"
+                                      << "newer Celloom";
+        QTest::newRow("huge schema") << R"({"format": "celloom-cells", "schema": 18446744073709551615, "main": {}})"
+                                     << "newer Celloom";
+        QTest::newRow("schema 0") << R"({"format": "celloom-cells", "schema": 0, "main": {}})"
+                                  << "1 or more";
+        QTest::newRow("no main") << R"({"format": "celloom-cells", "schema": 1})"
+                                 << "main";
+        QTest::newRow("unknown key") << head + R"("main": {"cels": []}})"
+                                     << "main: has the unknown key \"cels\". Did you mean cells?";
+        QTest::newRow("cell without type") << head + R"("main": {"cells": [{"name": "a"}]}})"
+                                           << "main.cells[0]: lacks \"type\"";
+        QTest::newRow("param is a list") << head + R"("main": {"cells": [{"name": "a", "type": "SiLU", "params": {"p": [1]}}]}})"
+                                         << "main.cells[0].params.p";
+        QTest::newRow("param too large")
+            << head + R"("main": {"cells": [{"name": "a", "type": "SiLU", "params": {"p": 18446744073709551615}}]}})"
+            << "64 bits";
+        QTest::newRow("wire") << head + R"("main": {"wires": ["a b"]}})"
+                              << "main.wires[0]";
+        QTest::newRow("wire of numbers") << head + R"("main": {"wires": [3]}})"
+                                         << "main.wires[0]";
+        QTest::newRow("wire with dots") << head + R"("main": {"wires": ["a.b.c -> d.x"]}})"
+                                        << "main.wires[0]";
+        QTest::newRow("composite") << head + R"("main": {}, "composites": {"A": {"inputs": [{"name": 3}]}}})"
+                                   << "composites.A.inputs[0].name";
+        QTest::newRow("shape") << head + R"("main": {"inputs": [{"name": "x", "shape": [1.5]}]}})"
+                               << "main.inputs[0].shape[0]";
+        QTest::newRow("key twice") << head + R"("main": {}, "main": {}})"
+                                   << "twice";
+        QTest::newRow("position") << head + R"("main": {"cells": [{"name": "a", "type": "b", "position": {"x": 1}}]}})"
+                                  << "position";
     }
     void jsonErrorsNameThePlace() {
         QFETCH(QString, json);
@@ -435,6 +487,17 @@ private Q_SLOTS:
         auto read = fromJson(json.toStdString(), "a.cells.json");
         QVERIFY(!read);
         VERIFY_SAYS(QString::fromStdString(read.error().text()), "a.cells.json", qPrintable(said));
+    }
+
+    void theExampleInTheDocumentationRuns() {
+        const auto page = readFile(CELLOOM_SOURCE "/docs/file-formats.md");
+        QVERIFY(page);
+        const auto begin = page->find("```json\n") + 8, finish = page->find("```", begin);
+        auto document = fromJson(page->substr(begin, finish - begin), "docs/file-formats.md");
+        QVERIFY2(document, qPrintable(document ? QString() : QString::fromStdString(document.error().text())));
+        const auto expansion = expand(*document);
+        QVERIFY2(expansion.problems.empty(), qPrintable(problemsOf(*document).join("\n")));
+        QCOMPARE(expansion.model.parameterCount(), 2 * 2 * 256 * 704 + 256); // inner = 256 · 8 / 3 = 682.7, up to 704
     }
 
     // ---- the catalogue ----
@@ -446,12 +509,14 @@ private Q_SLOTS:
             const char* name = type.name.c_str();
             QVERIFY2(names.insert(type.name).second, name);
             QVERIFY2(categories.count(type.category), name);
-            QVERIFY2(!type.summary.empty() && !type.summaryZh.empty() && !type.inputs.empty() && !type.outputs.empty() && type.shapeRule && type.cost, name);
+            QVERIFY2(!type.summary.empty() && !type.summaryZh.empty() && !type.inputs.empty() && !type.outputs.empty() && type.shapeRule &&
+                         type.cost,
+                     name);
             for (const catalog::ParamDef& param : type.params) QVERIFY2(!param.help.empty() && !param.helpZh.empty(), name);
             QCOMPARE(catalog::find(type.name), &type);
         }
-        for (const char* needed : {"Dense", "Embedding", "RMSNorm", "LayerNorm", "Dropout", "SiLU", "GELU", "ReLU", "Tanh", "Sigmoid", "Softmax", "Add", "Multiply", "Residual",
-                                   "Split", "Concat", "RotaryEmbedding", "Attention", "LMHead"})
+        for (const char* needed : {"Dense", "Embedding", "RMSNorm", "LayerNorm", "Dropout", "SiLU", "GELU", "ReLU", "Tanh", "Sigmoid",
+                                   "Softmax", "Add", "Multiply", "Residual", "Split", "Concat", "RotaryEmbedding", "Attention", "LMHead"})
             QVERIFY2(names.count(needed), needed);
     }
 };

@@ -13,8 +13,12 @@ using namespace celloom::recipe;
 
 namespace {
 
-QString errorOf(const Result<Recipe>& result) { return result ? QString() : QString::fromStdString(result.error().text()); }
-QString errorOf(const Status& result) { return result ? QString() : QString::fromStdString(result.error().text()); }
+QString errorOf(const Result<Recipe>& result) {
+    return result ? QString() : QString::fromStdString(result.error().text());
+}
+QString errorOf(const Status& result) {
+    return result ? QString() : QString::fromStdString(result.error().text());
+}
 
 bool hasProblem(const Recipe& recipe, const std::string& key) {
     for (const Problem& problem : recipe.validate())
@@ -76,7 +80,8 @@ private Q_SLOTS:
         QTest::addColumn<QStringList>("said");
         QTest::newRow("unknown field") << R"({"optimizer": {"learning_rat": 1}})" << QStringList{"r.json", "optimizer.learning_rat"};
         QTest::newRow("near miss") << R"({"train": {"batchsize": 4}})" << QStringList{"train.batchsize", "Did you mean train.batch_size?"};
-        QTest::newRow("wrong section") << R"({"optimizer": {"warmup_steps": 4}})" << QStringList{"optimizer.warmup_steps", "schedule.warmup_steps"};
+        QTest::newRow("wrong section") << R"({"optimizer": {"warmup_steps": 4}})"
+                                       << QStringList{"optimizer.warmup_steps", "schedule.warmup_steps"};
         QTest::newRow("unknown section") << R"({"optimiser": {"lr": 1}})" << QStringList{"optimiser"};
         QTest::newRow("section is no object") << R"({"optimizer": 3})" << QStringList{"optimizer", "object"};
         QTest::newRow("wrong type") << R"({"train": {"batch_size": "8"}})" << QStringList{"train.batch_size", "whole number", "\"8\""};
@@ -84,7 +89,8 @@ private Q_SLOTS:
         QTest::newRow("beyond 64 bits") << R"({"seed": 18446744073709551615})" << QStringList{"seed"};
         QTest::newRow("out of range") << R"({"train": {"batch_size": 0}})" << QStringList{"train.batch_size", "is 0", "1 to 1048576"};
         QTest::newRow("real out of range") << R"({"optimizer": {"beta1": 1.5}})" << QStringList{"optimizer.beta1", "1.5"};
-        QTest::newRow("choice") << R"({"optimizer": {"type": "adamw"}})" << QStringList{"optimizer.type", "AdamW, AdamWeightDecay", "Did you mean AdamW?"};
+        QTest::newRow("choice") << R"({"optimizer": {"type": "adamw"}})"
+                                << QStringList{"optimizer.type", "AdamW, AdamWeightDecay", "Did you mean AdamW?"};
         QTest::newRow("list of numbers") << R"({"data": {"train": [1]}})" << QStringList{"data.train"};
         QTest::newRow("bad rule") << R"({"rules": ["layers.*"]})" << QStringList{"rules[0]", "colon"};
         QTest::newRow("key twice") << R"({"seed": 1, "seed": 2})" << QStringList{"seed", "twice"};
@@ -108,14 +114,30 @@ private Q_SLOTS:
         QTest::addColumn<QString>("key");
         QTest::addColumn<QString>("given");
         QTest::addColumn<QString>("text");
-        QTest::newRow("whole") << "train.batch_size" << "16" << "16";
-        QTest::newRow("real") << "optimizer.lr" << "3e-4" << "0.0003";
-        QTest::newRow("flag") << "data.shuffle" << "off" << "false";
-        QTest::newRow("choice") << "device" << "cuda" << "cuda";
-        QTest::newRow("paths") << "data.train" << "a.txt, b.txt" << "a.txt,b.txt";
-        QTest::newRow("lines") << "data.train" << "a.txt\nb.txt\n" << "a.txt,b.txt";
-        QTest::newRow("comma inside") << "sample.prompts" << "one\\, two,three" << "one\\, two,three";
-        QTest::newRow("braces") << "rules" << "layers.{0,1}.**: freeze,norm: train" << "layers.{0,1}.**: freeze,norm: train";
+        QTest::newRow("whole") << "train.batch_size"
+                               << "16"
+                               << "16";
+        QTest::newRow("real") << "optimizer.lr"
+                              << "3e-4"
+                              << "0.0003";
+        QTest::newRow("flag") << "data.shuffle"
+                              << "off"
+                              << "false";
+        QTest::newRow("choice") << "device"
+                                << "cuda"
+                                << "cuda";
+        QTest::newRow("paths") << "data.train"
+                               << "a.txt, b.txt"
+                               << "a.txt,b.txt";
+        QTest::newRow("lines") << "data.train"
+                               << "a.txt\nb.txt\n"
+                               << "a.txt,b.txt";
+        QTest::newRow("comma inside") << "sample.prompts"
+                                      << "one\\, two,three"
+                                      << "one\\, two,three";
+        QTest::newRow("braces") << "rules"
+                                << "layers.{0,1}.**: freeze,norm: train"
+                                << "layers.{0,1}.**: freeze,norm: train";
     }
     void textFormsRoundTrip() {
         QFETCH(QString, key);
@@ -199,10 +221,12 @@ private Q_SLOTS:
     void fieldsHideUntilTheyMatter() {
         Recipe recipe;
         const auto isShown = [&](const char* key) { return recipe.isShown(*findField(key)); };
-        QVERIFY(!isShown("precision.half_type") && !isShown("sample.prompts") && isShown("tokenizer.vocab_size") && isShown("schedule.min_lr"));
+        QVERIFY(!isShown("precision.half_type") && !isShown("sample.prompts") && isShown("tokenizer.vocab_size") &&
+                isShown("schedule.min_lr"));
         QVERIFY(recipe.setFromText("precision.amp_level", "O2") && recipe.setFromText("sample.every_steps", "50"));
         QVERIFY(recipe.setFromText("tokenizer.path", "t.model") && recipe.setFromText("schedule.type", "constant"));
-        QVERIFY(isShown("precision.half_type") && isShown("sample.prompts") && !isShown("tokenizer.vocab_size") && !isShown("schedule.min_lr"));
+        QVERIFY(isShown("precision.half_type") && isShown("sample.prompts") && !isShown("tokenizer.vocab_size") &&
+                !isShown("schedule.min_lr"));
     }
 };
 

@@ -88,7 +88,8 @@ private Q_SLOTS:
 
     void malformedPatternsAreRefused_data() {
         QTest::addColumn<QString>("pattern");
-        for (const char* pattern : {"", "a..b", ".a", "a.", "a**", "***", "{", "}", "{}", "{a,}", "{3..", "{5..3}", "{-1..3}", "{a..b}", "{a.b}", "{{a}}", "{*}", "a b", "a:b"})
+        for (const char* pattern : {"", "a..b", ".a", "a.", "a**", "***", "{", "}", "{}", "{a,}", "{3..", "{5..3}", "{-1..3}", "{a..b}",
+                                    "{a.b}", "{{a}}", "{*}", "a b", "a:b"})
             QTest::newRow(pattern) << pattern;
         QTest::newRow("long") << QString(2000, 'a');
     }
@@ -112,13 +113,18 @@ private Q_SLOTS:
     void rulesReadAndWriteTheirText_data() {
         QTest::addColumn<QString>("given");
         QTest::addColumn<QString>("text");
-        QTest::newRow("freeze") << " layers.{0..3}.**:freeze " << "layers.{0..3}.**: freeze";
-        QTest::newRow("train") << "norm: train" << "norm: train";
-        QTest::newRow("lora") << "layers.{3..5}.*.W_pack: lora r=8" << "layers.{3..5}.*.W_pack: lora r=8 alpha=16";
-        QTest::newRow("lora, all") << "*: lora r=4 alpha=8.5 dropout=0.05" << "*: lora r=4 alpha=8.5 dropout=0.05";
+        QTest::newRow("freeze") << " layers.{0..3}.**:freeze "
+                                << "layers.{0..3}.**: freeze";
+        QTest::newRow("train") << "norm: train"
+                               << "norm: train";
+        QTest::newRow("lora") << "layers.{3..5}.*.W_pack: lora r=8"
+                              << "layers.{3..5}.*.W_pack: lora r=8 alpha=16";
+        QTest::newRow("lora, all") << "*: lora r=4 alpha=8.5 dropout=0.05"
+                                   << "*: lora r=4 alpha=8.5 dropout=0.05";
         QTest::newRow("several") << "a.*: stage=2 dtype=bfloat16 recompute lr_scale=0.5 weight_decay=0"
                                  << "a.*: dtype=bfloat16 recompute stage=2 lr_scale=0.5 weight_decay=0";
-        QTest::newRow("off") << "a: recompute=false" << "a: recompute=false";
+        QTest::newRow("off") << "a: recompute=false"
+                             << "a: recompute=false";
     }
     void rulesReadAndWriteTheirText() {
         QFETCH(QString, given);
@@ -132,18 +138,30 @@ private Q_SLOTS:
     void badRulesAreRefused_data() {
         QTest::addColumn<QString>("rule");
         QTest::addColumn<QString>("said");
-        QTest::newRow("no colon") << "layers.*" << "colon";
-        QTest::newRow("no pattern") << ": freeze" << "empty";
-        QTest::newRow("no setting") << "a:" << "setting";
-        QTest::newRow("unknown") << "a: frozen" << "frozen";
-        QTest::newRow("unknown value") << "a: rate=3" << "rate";
-        QTest::newRow("twice") << "a: freeze train" << "twice";
-        QTest::newRow("rank 0") << "a: lora r=0" << "r=0";
-        QTest::newRow("rank without lora") << "a: r=8" << "lora";
-        QTest::newRow("dtype") << "a: dtype=int8" << "int8";
-        QTest::newRow("stage") << "a: stage=-1" << "stage=-1";
-        QTest::newRow("not a number") << "a: lr_scale=nan" << "lr_scale";
-        QTest::newRow("dropout of 1") << "a: lora dropout=1" << "dropout=1";
+        QTest::newRow("no colon") << "layers.*"
+                                  << "colon";
+        QTest::newRow("no pattern") << ": freeze"
+                                    << "empty";
+        QTest::newRow("no setting") << "a:"
+                                    << "setting";
+        QTest::newRow("unknown") << "a: frozen"
+                                 << "frozen";
+        QTest::newRow("unknown value") << "a: rate=3"
+                                       << "rate";
+        QTest::newRow("twice") << "a: freeze train"
+                               << "twice";
+        QTest::newRow("rank 0") << "a: lora r=0"
+                                << "r=0";
+        QTest::newRow("rank without lora") << "a: r=8"
+                                           << "lora";
+        QTest::newRow("dtype") << "a: dtype=int8"
+                               << "int8";
+        QTest::newRow("stage") << "a: stage=-1"
+                               << "stage=-1";
+        QTest::newRow("not a number") << "a: lr_scale=nan"
+                                      << "lr_scale";
+        QTest::newRow("dropout of 1") << "a: lora dropout=1"
+                                      << "dropout=1";
     }
     void badRulesAreRefused() {
         QFETCH(QString, rule);
@@ -156,7 +174,9 @@ private Q_SLOTS:
     void aPatternThatMatchesNothingIsRefusedWithTheRealNames() {
         const auto model = modelOf("baichuan-tiny");
         const QString lora = refusal(model, {"**.q_proj: lora r=8"});
-        QVERIFY2(lora.contains("rules[0]") && lora.contains("layers.{0..3}.self_attn.W_pack") && lora.contains("layers.{0..3}.mlp.gate_proj"), qPrintable(lora));
+        QVERIFY2(lora.contains("rules[0]") && lora.contains("layers.{0..3}.self_attn.W_pack") &&
+                     lora.contains("layers.{0..3}.mlp.gate_proj"),
+                 qPrintable(lora));
         QVERIFY(!lora.contains("rotary")); // only what LoRA can stand beside
         const QString frozen = refusal(model, {"norm: freeze", "layers.{4..5}.**: freeze"});
         QVERIFY2(frozen.contains("rules[1]") && frozen.contains("embed_tokens") && frozen.contains("lm_head"), qPrintable(frozen));
@@ -181,8 +201,8 @@ private Q_SLOTS:
     void aBaichuan13BRecipeResolvesToPathsAndNamesAndBack() {
         Recipe recipe;
         QVERIFY(recipe.setFromText("model.source", "baichuan-13b"));
-        const std::vector<std::string> texts{"layers.{0..3}.**: freeze", "layers.{3..5}.self_attn.W_pack: lora r=8 alpha=16", "layers.7.**: dtype=bfloat16",
-                                             "layers.{20..39}.**: stage=1", "{norm,lm_head}: stage=1"};
+        const std::vector<std::string> texts{"layers.{0..3}.**: freeze", "layers.{3..5}.self_attn.W_pack: lora r=8 alpha=16",
+                                             "layers.7.**: dtype=bfloat16", "layers.{20..39}.**: stage=1", "{norm,lm_head}: stage=1"};
         QVERIFY(recipe.set("rules", texts));
         auto reread = Recipe::fromJson(recipe.toJson());
         QVERIFY(reread);
@@ -195,7 +215,8 @@ private Q_SLOTS:
         QVERIFY(treatment);
         const auto table = parameterTable(model, *treatment);
 
-        // 40 layers of 4 matrices in attention and MLP… : W_pack, o_proj, gate, up, down and 2 norms; embedding, norm, head; 3 adapters of 2
+        // 40 layers of 4 matrices in attention and MLP… : W_pack, o_proj, gate, up, down and 2 norms; embedding, norm, head; 3 adapters of
+        // 2
         QCOMPARE(table.size(), std::size_t(40 * 7 + 3 + 3 * 2));
         std::set<std::string> paths, names;
         std::int64_t base = 0, adapters = 0, trainable = 0;
@@ -226,7 +247,8 @@ private Q_SLOTS:
 
         const ParameterRow* adapter = findPath(table, "layers.4.self_attn.W_pack.lora_B.weight");
         QVERIFY(adapter);
-        QCOMPARE(adapter->checkpointName, std::string("base_model.model.model.layers.4.self_attn.W_pack.lora_B.weight")); // as PEFT writes it
+        QCOMPARE(adapter->checkpointName,
+                 std::string("base_model.model.model.layers.4.self_attn.W_pack.lora_B.weight")); // as PEFT writes it
         QCOMPARE(adapter->dims, (std::vector<std::int64_t>{15360, 8}));
         QVERIFY(!findPath(table, "layers.6.self_attn.W_pack.lora_A.weight"));
         QVERIFY(findPath(table, "layers.3.self_attn.W_pack.lora_A.weight")->isTrainable); // an adapter learns on a frozen layer too

@@ -29,7 +29,9 @@ Recipe recipeWith(const char* type, const char* rule, double peak, double minimu
     return recipe;
 }
 
-bool isClose(double a, double b, double relative) { return std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b)) + 1e-18; }
+bool isClose(double a, double b, double relative) {
+    return std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b)) + 1e-18;
+}
 
 } // namespace
 
@@ -41,10 +43,14 @@ private Q_SLOTS:
         QTest::addColumn<QString>("type");
         QTest::addColumn<QString>("table");
         QTest::addColumn<double>("minimum");
-        QTest::newRow("constant") << "constant" << "hf_constant_with_warmup" << 0.0;
-        QTest::newRow("linear") << "linear" << "hf_linear_with_warmup" << 0.0;
-        QTest::newRow("cosine") << "cosine" << "hf_cosine_with_warmup" << 0.0;
-        QTest::newRow("cosine with a lowest rate") << "cosine" << "hf_cosine_with_min_lr_rate_0.1" << 1e-4;
+        QTest::newRow("constant") << "constant"
+                                  << "hf_constant_with_warmup" << 0.0;
+        QTest::newRow("linear") << "linear"
+                                << "hf_linear_with_warmup" << 0.0;
+        QTest::newRow("cosine") << "cosine"
+                                << "hf_cosine_with_warmup" << 0.0;
+        QTest::newRow("cosine with a lowest rate") << "cosine"
+                                                   << "hf_cosine_with_min_lr_rate_0.1" << 1e-4;
     }
     void transformersRuleEqualsTransformers() {
         QFETCH(QString, type);
@@ -60,10 +66,26 @@ private Q_SLOTS:
 
     void celloomRuleEqualsTheTraceOfThePretrainFixture() {
         // fixtures/pretrain_baichuan_7b/expected.json, trace_f64.lr; its rule: step<w: peak*(step+1)/w; else cosine over (steps-1-w)
-        const double expected[20] = {0.0006000000000000001,  0.0012000000000000001,  0.0018000000000000002, 0.0024000000000000002, 0.003,
-                                     0.003,                  0.002966152681445462,   0.0028663079716682656, 0.0027054725013318406, 0.0024917112325092902,
-                                     0.0022357430478087037,  0.0019504032608410244,  0.00165,               0.0013495967391589756, 0.0010642569521912967,
-                                     0.0008082887674907098,  0.0005945274986681598,  0.00043369202833173426, 0.00033384731855453807, 0.0003};
+        const double expected[20] = {0.0006000000000000001,
+                                     0.0012000000000000001,
+                                     0.0018000000000000002,
+                                     0.0024000000000000002,
+                                     0.003,
+                                     0.003,
+                                     0.002966152681445462,
+                                     0.0028663079716682656,
+                                     0.0027054725013318406,
+                                     0.0024917112325092902,
+                                     0.0022357430478087037,
+                                     0.0019504032608410244,
+                                     0.00165,
+                                     0.0013495967391589756,
+                                     0.0010642569521912967,
+                                     0.0008082887674907098,
+                                     0.0005945274986681598,
+                                     0.00043369202833173426,
+                                     0.00033384731855453807,
+                                     0.0003};
         auto schedule = scheduleOf(recipeWith("cosine", "celloom", 3e-3, 3e-4, 5), 20);
         QVERIFY(schedule);
         for (int s = 0; s < 20; ++s) QVERIFY2(isClose(schedule->rateAt(s), expected[s], 1e-13), qPrintable(QString::number(s)));

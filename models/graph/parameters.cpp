@@ -1,0 +1,71 @@
+#include "models/graph/parameters.h"
+
+#include "models/base/text.h"
+
+#include <algorithm>
+
+namespace celloom::graph {
+
+Result<ResolvedValue> resolveParam(const catalog::ParamDef& def, const ParamValue& given, const Scope& scope) {
+    using catalog::ParamKind;
+    const auto* text = std::get_if<std::string>(&given);
+    const auto wrong = [&](const std::string& expected) {
+        const std::string found =
+            text ? inQuotes(*text, 40) : toString(std::visit([](const auto& held) { return ResolvedValue(held); }, given));
+        return fail(def.name + " is " + found + ", expected " + expected + ".");
+    };
+    const auto inRange = [&](double number) { return number >= def.minimum && number <= def.maximum; };
+    const std::string range = numberText(def.minimum) + " to " + numberText(def.maximum);
+    switch (def.kind) {
+    case ParamKind::Integer: {
+        std::int64_t number = 0;
+        if (text) {
+            CELLOOM_TRY(value, evaluateInteger(*text, scope));
+            number = value;
+        } else if (const auto* whole = std::get_if<std::int64_t>(&given)) {
+            number = *whole;
+        } else {
+            return wrong("a whole number");
+        }
+        if (!inRange(static_cast<double>(number))) return fail(def.name + " is " + std::to_string(number) + ", must be " + range + ".");
+        return number;
+    }
+    case ParamKind::Real: {
+        double number = 0;
+        if (text) {
+            CELLOOM_TRY(value, evaluate(*text, scope));
+            number = std::holds_alternative<double>(value) ? std::get<double>(value) : static_cast<double>(std::get<std::int64_t>(value));
+        } else if (std::holds_alternative<bool>(given)) {
+            return wrong("a number");
+        } else {
+            number = std::holds_alternative<double>(given) ? std::get<double>(given) : static_cast<double>(std::get<std::int64_t>(given));
+        }
+        if (!inRange(number)) return fail(def.name + " is " + numberText(number) + ", must be " + range + "."); // NaN too
+        return number;
+    }
+    case ParamKind::Flag:
+        return std::holds_alternative<bool>(given) ? Result<ResolvedValue>(std::get<bool>(given)) : wrong("true or false");
+    case ParamKind::Text:
+        return text ? Result<ResolvedValue>(*text) : wrong("a text");
+    case ParamKind::Choice:
+        if (text && std::find(def.choices.begin(), def.choices.end(), *text) != def.choices.end()) return *text;
+        return wrong("one of " + joined(def.choices));
+    case ParamKind::IntegerList:
+        break;
+    }
+    if (!text) return wrong("a list of whole numbers as text");
+    std::string out;
+    int depth = 0;
+    for (std::size_t from = 0, at = 0; at <= text->size(); ++at) { // commas outside of parentheses part the items
+        const char c = at < text->size() ? (*text)[at] : ',';
+        depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+        if (c != ',' || (depth > 0 && at < text->size())) continue;
+        CELLOOM_TRY(number, evaluateInteger(text->substr(from, at - from), scope));
+        if (!inRange(static_cast<double>(number))) return fail(def.name + " holds " + std::to_string(number) + ", must be " + range + ".");
+        out += (from ? "," : "") + std::to_string(number);
+        from = at + 1;
+    }
+    return out;
+}
+
+} // namespace celloom::graph
