@@ -1,3 +1,1105 @@
 <?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE TS>
-<TS version="2.1" language="zh_CN"></TS>
+<TS version="2.1" language="zh_CN">
+    <context>
+        <name>celloom::ui::BottomBar</name>
+        <message>
+            <source>As the system</source>
+            <translation>跟随系统</translation>
+        </message>
+        <message>
+            <source>Light</source>
+            <translation>浅色</translation>
+        </message>
+        <message>
+            <source>Dark</source>
+            <translation>深色</translation>
+        </message>
+        <message>
+            <source>Language</source>
+            <translation>语言</translation>
+        </message>
+        <message>
+            <source>Look</source>
+            <translation>外观</translation>
+        </message>
+        <message>
+            <source>Light or dark</source>
+            <translation>浅色或深色</translation>
+        </message>
+        <message>
+            <source>Engine connected</source>
+            <translation>引擎已连接</translation>
+        </message>
+        <message>
+            <source>Engine starting…</source>
+            <translation>引擎启动中…</translation>
+        </message>
+        <message>
+            <source>Connecting to the engine…</source>
+            <translation>正在连接引擎…</translation>
+        </message>
+        <message>
+            <source>Engine unavailable: %1</source>
+            <translation>引擎不可用：%1</translation>
+        </message>
+        <message>
+            <source>%1 · %2 parameters · %3 FLOPs per token forward</source>
+            <translation>%1 · %2 个参数 · 每词元前向 %3 FLOPs</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::ComingPage</name>
+        <message>
+            <source>The Data page is not built yet</source>
+            <translation>数据页尚未建成</translation>
+        </message>
+        <message>
+            <source>It will show the rows of a data set, their encoding, the tokens a sample becomes, and the lengths. Until then, name the text files and the tokenizer in the Train page; the run reports encodings and token counts as events.</source>
+            <translation>这里将显示数据集的各行、编码、样本切分成的词元以及长度分布。在此之前，请在训练页中填写文本文件和分词器；运行会以事件形式报告编码和词元数。</translation>
+        </message>
+        <message>
+            <source>The Try page is not built yet</source>
+            <translation>试用页尚未建成</translation>
+        </message>
+        <message>
+            <source>It will stream text from any checkpoint, base and adapters side by side. Until then, the Live page shows samples while a run trains, and the command line writes text: celloom-engine predict --model RUN --prompt TEXT.</source>
+            <translation>这里将用任意检查点流式生成文字，并排比较底座与适配器。在此之前，实时页会在训练中显示样例，也可用命令行生成文字：celloom-engine predict --model RUN --prompt TEXT。</translation>
+        </message>
+        <message>
+            <source>Open the Train page</source>
+            <translation>打开训练页</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::EngineClient</name>
+        <message>
+            <source>The engine was started but does not answer. Its messages are in %1.</source>
+            <translation>引擎已启动但没有应答。其消息见 %1。</translation>
+        </message>
+        <message>
+            <source>Waiting for an engine.</source>
+            <translation>正在等待引擎。</translation>
+        </message>
+        <message>
+            <source>celloom-engine was not found at %1. Build or install it beside the window's program.</source>
+            <translation>在 %1 没有找到 celloom-engine。请把它构建或安装在本程序旁边。</translation>
+        </message>
+        <message>
+            <source>The engine could not be started: %1</source>
+            <translation>引擎无法启动：%1</translation>
+        </message>
+        <message>
+            <source>The engine is being started.</source>
+            <translation>引擎正在启动。</translation>
+        </message>
+        <message>
+            <source>Connected to the engine (process %1).</source>
+            <translation>已连接引擎（进程 %1）。</translation>
+        </message>
+        <message>
+            <source>The engine went away before it answered.</source>
+            <translation>引擎在应答之前断开了。</translation>
+        </message>
+        <message>
+            <source>It is being reconnected; try again in a moment.</source>
+            <translation>正在重新连接，请稍后再试。</translation>
+        </message>
+        <message>
+            <source>The engine went away; runs go on. Reconnecting.</source>
+            <translation>引擎断开，运行仍在继续。正在重新连接。</translation>
+        </message>
+        <message>
+            <source>The engine is not connected.</source>
+            <translation>引擎未连接。</translation>
+        </message>
+        <message>
+            <source>Looking for the engine.</source>
+            <translation>正在寻找引擎。</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::EventsModel</name>
+        <message>
+            <source>%1, step %2</source>
+            <translation>%1，第 %2 步</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::FieldRow</name>
+        <message>
+            <source>%1 to %2</source>
+            <translation>%1 到 %2</translation>
+        </message>
+        <message>
+            <source>at least %1</source>
+            <translation>不小于 %1</translation>
+        </message>
+        <message>
+            <source>at most %1</source>
+            <translation>不大于 %1</translation>
+        </message>
+        <message>
+            <source>any number</source>
+            <translation>任意数</translation>
+        </message>
+        <message>
+            <source>Range: %1. Default: %2.</source>
+            <translation>范围：%1。默认值：%2。</translation>
+        </message>
+        <message>
+            <source>Help on %1</source>
+            <translation>“%1”的帮助</translation>
+        </message>
+        <message>
+            <source>One file, folder or pattern a line</source>
+            <translation>每行一个文件、文件夹或模式</translation>
+        </message>
+        <message>
+            <source>One a line</source>
+            <translation>每行一项</translation>
+        </message>
+        <message>
+            <source>Add files…</source>
+            <translation>添加文件…</translation>
+        </message>
+        <message>
+            <source>Choose a file…</source>
+            <translation>选择文件…</translation>
+        </message>
+        <message>
+            <source>Add a folder…</source>
+            <translation>添加文件夹…</translation>
+        </message>
+        <message>
+            <source>Choose a folder…</source>
+            <translation>选择文件夹…</translation>
+        </message>
+        <message>
+            <source>Choose files for %1</source>
+            <translation>为“%1”选择文件</translation>
+        </message>
+        <message>
+            <source>Choose…</source>
+            <translation>选择…</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::Format</name>
+        <message>
+            <source>%1 s</source>
+            <translation>%1 秒</translation>
+        </message>
+        <message>
+            <source>%1 min %2 s</source>
+            <translation>%1 分 %2 秒</translation>
+        </message>
+        <message>
+            <source>%1 h %2 min</source>
+            <translation>%1 小时 %2 分</translation>
+        </message>
+        <message>
+            <source>%1 days %2 h</source>
+            <translation>%1 天 %2 小时</translation>
+        </message>
+        <message>
+            <source>Queued</source>
+            <translation>排队中</translation>
+        </message>
+        <message>
+            <source>Preparing</source>
+            <translation>准备中</translation>
+        </message>
+        <message>
+            <source>Running</source>
+            <translation>运行中</translation>
+        </message>
+        <message>
+            <source>Paused</source>
+            <translation>已暂停</translation>
+        </message>
+        <message>
+            <source>Stopping</source>
+            <translation>正在停止</translation>
+        </message>
+        <message>
+            <source>Finished</source>
+            <translation>已完成</translation>
+        </message>
+        <message>
+            <source>Stopped</source>
+            <translation>已停止</translation>
+        </message>
+        <message>
+            <source>Failed</source>
+            <translation>失败</translation>
+        </message>
+        <message>
+            <source>Interrupted</source>
+            <translation>已中断</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::HistoryPage</name>
+        <message>
+            <source>Search names, models, tags, notes…</source>
+            <translation>搜索名称、模型、标签、备注…</translation>
+        </message>
+        <message>
+            <source>Search runs</source>
+            <translation>搜索运行</translation>
+        </message>
+        <message>
+            <source>Show runs in this state</source>
+            <translation>只显示此状态的运行</translation>
+        </message>
+        <message>
+            <source>No runs yet</source>
+            <translation>还没有运行</translation>
+        </message>
+        <message>
+            <source>Each run, its curves, samples and checkpoints appear here and stay.</source>
+            <translation>每次运行连同曲线、样例和检查点都会出现在这里并保留下来。</translation>
+        </message>
+        <message>
+            <source>All states</source>
+            <translation>全部状态</translation>
+        </message>
+        <message>
+            <source>Going on</source>
+            <translation>进行中</translation>
+        </message>
+        <message>
+            <source>Finished</source>
+            <translation>已完成</translation>
+        </message>
+        <message>
+            <source>Stopped or interrupted</source>
+            <translation>已停止或中断</translation>
+        </message>
+        <message>
+            <source>Failed</source>
+            <translation>失败</translation>
+        </message>
+        <message>
+            <source>Tags</source>
+            <translation>标签</translation>
+        </message>
+        <message>
+            <source>Notes</source>
+            <translation>备注</translation>
+        </message>
+        <message>
+            <source>Open in Live</source>
+            <translation>在实时页打开</translation>
+        </message>
+        <message>
+            <source>Resume</source>
+            <translation>续训</translation>
+        </message>
+        <message>
+            <source>Copy its recipe to Train</source>
+            <translation>把配方复制到训练页</translation>
+        </message>
+        <message>
+            <source>Delete…</source>
+            <translation>删除…</translation>
+        </message>
+        <message>
+            <source>Runs: %1</source>
+            <translation>运行：%1</translation>
+        </message>
+        <message>
+            <source>Runs: %1 of %2</source>
+            <translation>运行：%1 / %2</translation>
+        </message>
+        <message>
+            <source>Created %1</source>
+            <translation>创建于 %1</translation>
+        </message>
+        <message>
+            <source>Ended %1</source>
+            <translation>结束于 %1</translation>
+        </message>
+        <message>
+            <source>Trained for %1</source>
+            <translation>已训练 %1</translation>
+        </message>
+        <message>
+            <source>From %1</source>
+            <translation>来自 %1</translation>
+        </message>
+        <message>
+            <source>Delete run</source>
+            <translation>删除运行</translation>
+        </message>
+        <message>
+            <source>Delete run %1 (%2) with its curves, samples and checkpoints?</source>
+            <translation>删除运行 %1（%2）及其曲线、样例和检查点？</translation>
+        </message>
+        <message>
+            <source>This cannot be undone.</source>
+            <translation>此操作无法撤销。</translation>
+        </message>
+        <message>
+            <source>Delete</source>
+            <translation>删除</translation>
+        </message>
+        <message>
+            <source>Keep</source>
+            <translation>保留</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::Inspector</name>
+        <message>
+            <source>LoRA</source>
+            <translation>LoRA</translation>
+        </message>
+        <message>
+            <source>frozen</source>
+            <translation>冻结</translation>
+        </message>
+        <message>
+            <source>recompute</source>
+            <translation>重计算</translation>
+        </message>
+        <message>
+            <source>model</source>
+            <translation>模型</translation>
+        </message>
+        <message>
+            <source>composite</source>
+            <translation>组合单元</translation>
+        </message>
+        <message>
+            <source>A composite: double-click or Enter steps in.</source>
+            <translation>组合单元：双击或按回车进入。</translation>
+        </message>
+        <message>
+            <source>input</source>
+            <translation>输入</translation>
+        </message>
+        <message>
+            <source>output</source>
+            <translation>输出</translation>
+        </message>
+        <message>
+            <source>Shape</source>
+            <translation>形状</translation>
+        </message>
+        <message>
+            <source>Instances</source>
+            <translation>实例数</translation>
+        </message>
+        <message>
+            <source>Hyper-parameters</source>
+            <translation>超参数</translation>
+        </message>
+        <message>
+            <source>Parameters</source>
+            <translation>参数</translation>
+        </message>
+        <message>
+            <source>What it costs</source>
+            <translation>开销</translation>
+        </message>
+        <message>
+            <source>FLOPs per token, forward</source>
+            <translation>每词元前向 FLOPs</translation>
+        </message>
+        <message>
+            <source>Activations in float32</source>
+            <translation>激活（float32）</translation>
+        </message>
+        <message>
+            <source>Kept for the backward pass at batch %1, sequence %2</source>
+            <translation>批大小 %1、序列长度 %2 时为反向传播保留</translation>
+        </message>
+        <message>
+            <source>Treatment by rules</source>
+            <translation>规则决定的处理方式</translation>
+        </message>
+        <message>
+            <source>Trained in full, in the run's precision.</source>
+            <translation>全部参与训练，精度随运行设置。</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::LivePage</name>
+        <message>
+            <source>Not smoothed</source>
+            <translation>不平滑</translation>
+        </message>
+        <message>
+            <source>Smoothed</source>
+            <translation>平滑</translation>
+        </message>
+        <message>
+            <source>Smoothed strongly</source>
+            <translation>强平滑</translation>
+        </message>
+        <message>
+            <source>By step</source>
+            <translation>按步</translation>
+        </message>
+        <message>
+            <source>By epoch</source>
+            <translation>按轮</translation>
+        </message>
+        <message>
+            <source>By time</source>
+            <translation>按时间</translation>
+        </message>
+        <message>
+            <source>No run is open</source>
+            <translation>没有打开的运行</translation>
+        </message>
+        <message>
+            <source>Start one with Run, or open one in the History: its curves, samples and events are shown here as they come.</source>
+            <translation>按“运行”开始一次，或在历史页打开一次：曲线、样例和事件会随时显示在这里。</translation>
+        </message>
+        <message>
+            <source>To the start page</source>
+            <translation>回到起始页</translation>
+        </message>
+        <message>
+            <source>perplexity %1</source>
+            <translation>困惑度 %1</translation>
+        </message>
+        <message>
+            <source>%1 tokens/s</source>
+            <translation>%1 词元/秒</translation>
+        </message>
+        <message>
+            <source>Loss</source>
+            <translation>损失</translation>
+        </message>
+        <message>
+            <source>train</source>
+            <translation>训练</translation>
+        </message>
+        <message>
+            <source>validation</source>
+            <translation>验证</translation>
+        </message>
+        <message>
+            <source>Learning rate</source>
+            <translation>学习率</translation>
+        </message>
+        <message>
+            <source>Throughput</source>
+            <translation>吞吐量</translation>
+        </message>
+        <message>
+            <source>Gradient norm</source>
+            <translation>梯度范数</translation>
+        </message>
+        <message>
+            <source>Memory, GiB</source>
+            <translation>内存（GiB）</translation>
+        </message>
+        <message>
+            <source>Ctrl+wheel zooms, dragging moves, a double click shows all</source>
+            <translation>Ctrl+滚轮缩放，拖动平移，双击显示全部</translation>
+        </message>
+        <message>
+            <source>Log</source>
+            <translation>对数</translation>
+        </message>
+        <message>
+            <source>Logarithmic axis</source>
+            <translation>对数坐标轴</translation>
+        </message>
+        <message>
+            <source>What runs along the bottom of the charts</source>
+            <translation>图表横轴的含义</translation>
+        </message>
+        <message>
+            <source>Axis of the charts</source>
+            <translation>图表横轴</translation>
+        </message>
+        <message>
+            <source>Smoothing of the loss</source>
+            <translation>损失的平滑</translation>
+        </message>
+        <message>
+            <source>Samples while training</source>
+            <translation>训练中的样例</translation>
+        </message>
+        <message>
+            <source>Text that the model writes appears here, every so many steps as the recipe says.</source>
+            <translation>模型写出的文字会按配方设定的步数间隔出现在这里。</translation>
+        </message>
+        <message>
+            <source>Events</source>
+            <translation>事件</translation>
+        </message>
+        <message>
+            <source>Compared with</source>
+            <translation>与其他运行比较</translation>
+        </message>
+        <message>
+            <source>%1 · run %2</source>
+            <translation>%1 · 运行 %2</translation>
+        </message>
+        <message>
+            <source>step %1</source>
+            <translation>第 %1 步</translation>
+        </message>
+        <message>
+            <source>step</source>
+            <translation>步</translation>
+        </message>
+        <message>
+            <source>epoch</source>
+            <translation>轮</translation>
+        </message>
+        <message>
+            <source>seconds</source>
+            <translation>秒</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::MainWindow</name>
+        <message>
+            <source>copy of %1</source>
+            <translation>%1 的副本</translation>
+        </message>
+        <message>
+            <source>Open recipe</source>
+            <translation>打开配方</translation>
+        </message>
+        <message>
+            <source>Recipes (*.json)</source>
+            <translation>配方 (*.json)</translation>
+        </message>
+        <message>
+            <source>All files (*)</source>
+            <translation>所有文件 (*)</translation>
+        </message>
+        <message>
+            <source>Problems: %1. The first: </source>
+            <translation>共 %1 个问题。第一个：</translation>
+        </message>
+        <message>
+            <source>Show the field</source>
+            <translation>显示该字段</translation>
+        </message>
+        <message>
+            <source>Show the rules</source>
+            <translation>显示规则</translation>
+        </message>
+        <message>
+            <source>Show the model</source>
+            <translation>显示模型</translation>
+        </message>
+        <message>
+            <source>The recipe can run. Warnings beside the fields: %1.</source>
+            <translation>配方可以运行。字段旁有 %1 条警告。</translation>
+        </message>
+        <message>
+            <source>The recipe and the model are in order.</source>
+            <translation>配方和模型都没有问题。</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::ModelPage</name>
+        <message>
+            <source>Model</source>
+            <translation>模型</translation>
+        </message>
+        <message>
+            <source>The model of the recipe</source>
+            <translation>配方的模型</translation>
+        </message>
+        <message>
+            <source>instance</source>
+            <translation>实例</translation>
+        </message>
+        <message>
+            <source>Instance of the repeated cell</source>
+            <translation>重复单元的实例</translation>
+        </message>
+        <message>
+            <source>Smaller (−)</source>
+            <translation>缩小 (−)</translation>
+        </message>
+        <message>
+            <source>Smaller</source>
+            <translation>缩小</translation>
+        </message>
+        <message>
+            <source>Larger (+)</source>
+            <translation>放大 (+)</translation>
+        </message>
+        <message>
+            <source>Larger</source>
+            <translation>放大</translation>
+        </message>
+        <message>
+            <source>Fit</source>
+            <translation>适应</translation>
+        </message>
+        <message>
+            <source>Show the whole graph (0)</source>
+            <translation>显示整个图 (0)</translation>
+        </message>
+        <message>
+            <source>Arranging the graph…</source>
+            <translation>正在布置图…</translation>
+        </message>
+        <message>
+            <source>Show it in rows</source>
+            <translation>按行显示</translation>
+        </message>
+        <message>
+            <source>Graph of the model</source>
+            <translation>模型的图</translation>
+        </message>
+        <message>
+            <source>Opening the model…</source>
+            <translation>正在打开模型…</translation>
+        </message>
+        <message>
+            <source>The model could not be opened</source>
+            <translation>无法打开模型</translation>
+        </message>
+        <message>
+            <source> of %1</source>
+            <translation> / %1</translation>
+        </message>
+        <message>
+            <source>Rules: %1</source>
+            <translation>规则：%1</translation>
+        </message>
+        <message>
+            <source>No problems found</source>
+            <translation>没有发现问题</translation>
+        </message>
+        <message>
+            <source>Problems: %1</source>
+            <translation>问题：%1</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::Notice</name>
+        <message>
+            <source>Close this message</source>
+            <translation>关闭此消息</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::PageBar</name>
+        <message>
+            <source>Model</source>
+            <translation>模型</translation>
+        </message>
+        <message>
+            <source>Data</source>
+            <translation>数据</translation>
+        </message>
+        <message>
+            <source>Train</source>
+            <translation>训练</translation>
+        </message>
+        <message>
+            <source>Live</source>
+            <translation>实时</translation>
+        </message>
+        <message>
+            <source>History</source>
+            <translation>历史</translation>
+        </message>
+        <message>
+            <source>Try</source>
+            <translation>试用</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::RecipeForm</name>
+        <message>
+            <source>Fewer fields</source>
+            <translation>收起</translation>
+        </message>
+        <message>
+            <source>More fields (%1)</source>
+            <translation>更多字段（%1）</translation>
+        </message>
+        <message>
+            <source>“%1” is not a whole number.</source>
+            <translation>“%1”不是整数。</translation>
+        </message>
+        <message>
+            <source>“%1” is not a number.</source>
+            <translation>“%1”不是数。</translation>
+        </message>
+        <message>
+            <source>%1 is outside the range: %2.</source>
+            <translation>%1 超出范围：%2。</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::RunHeader</name>
+        <message>
+            <source>Save now</source>
+            <translation>立即保存</translation>
+        </message>
+        <message>
+            <source>Write a checkpoint after the current step</source>
+            <translation>当前步结束后写入检查点</translation>
+        </message>
+        <message>
+            <source>Stop and save</source>
+            <translation>停止并保存</translation>
+        </message>
+        <message>
+            <source>Write a checkpoint and end the run; it can be resumed</source>
+            <translation>写入检查点并结束运行，之后可以续训</translation>
+        </message>
+        <message>
+            <source>Resume training</source>
+            <translation>继续训练</translation>
+        </message>
+        <message>
+            <source>Go on from the last checkpoint</source>
+            <translation>从最近的检查点继续</translation>
+        </message>
+        <message>
+            <source>Progress of the run</source>
+            <translation>运行进度</translation>
+        </message>
+        <message>
+            <source>starting</source>
+            <translation>启动中</translation>
+        </message>
+        <message>
+            <source>training the tokenizer</source>
+            <translation>训练分词器</translation>
+        </message>
+        <message>
+            <source>tokenising</source>
+            <translation>切分词元</translation>
+        </message>
+        <message>
+            <source>building the model</source>
+            <translation>构建模型</translation>
+        </message>
+        <message>
+            <source>training</source>
+            <translation>训练中</translation>
+        </message>
+        <message>
+            <source>evaluating</source>
+            <translation>评估中</translation>
+        </message>
+        <message>
+            <source>writing samples</source>
+            <translation>写样例</translation>
+        </message>
+        <message>
+            <source>saving</source>
+            <translation>保存中</translation>
+        </message>
+        <message>
+            <source>step %1 / %2</source>
+            <translation>第 %1 / %2 步</translation>
+        </message>
+        <message>
+            <source>epoch %1 of %2</source>
+            <translation>第 %1 / %2 轮</translation>
+        </message>
+        <message>
+            <source>%1 elapsed</source>
+            <translation>已用 %1</translation>
+        </message>
+        <message>
+            <source>about %1 left</source>
+            <translation>约剩 %1</translation>
+        </message>
+        <message>
+            <source>waiting for the first step</source>
+            <translation>等待第一步</translation>
+        </message>
+        <message>
+            <source>Continue</source>
+            <translation>继续</translation>
+        </message>
+        <message>
+            <source>Pause</source>
+            <translation>暂停</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::RunsModel</name>
+        <message>
+            <source>Run</source>
+            <translation>运行</translation>
+        </message>
+        <message>
+            <source>Name</source>
+            <translation>名称</translation>
+        </message>
+        <message>
+            <source>State</source>
+            <translation>状态</translation>
+        </message>
+        <message>
+            <source>Model</source>
+            <translation>模型</translation>
+        </message>
+        <message>
+            <source>Precision</source>
+            <translation>精度</translation>
+        </message>
+        <message>
+            <source>Rate</source>
+            <translation>学习率</translation>
+        </message>
+        <message>
+            <source>Loss</source>
+            <translation>损失</translation>
+        </message>
+        <message>
+            <source>Perplexity</source>
+            <translation>困惑度</translation>
+        </message>
+        <message>
+            <source>Tokens/s</source>
+            <translation>词元/秒</translation>
+        </message>
+        <message>
+            <source>Time</source>
+            <translation>用时</translation>
+        </message>
+        <message>
+            <source>Steps</source>
+            <translation>步数</translation>
+        </message>
+        <message>
+            <source>Created</source>
+            <translation>创建时间</translation>
+        </message>
+        <message>
+            <source>Tags</source>
+            <translation>标签</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::TopBar</name>
+        <message>
+            <source>Start page</source>
+            <translation>起始页</translation>
+        </message>
+        <message>
+            <source>Device</source>
+            <translation>设备</translation>
+        </message>
+        <message>
+            <source>Where the next run computes</source>
+            <translation>下一次运行在哪里计算</translation>
+        </message>
+        <message>
+            <source>Validate  F7</source>
+            <translation>检查  F7</translation>
+        </message>
+        <message>
+            <source>Check the recipe and the model without running</source>
+            <translation>检查配方和模型，但不运行</translation>
+        </message>
+        <message>
+            <source>Run  F5</source>
+            <translation>运行  F5</translation>
+        </message>
+        <message>
+            <source>Start a run of this recipe</source>
+            <translation>用此配方开始运行</translation>
+        </message>
+        <message>
+            <source>Device: %1</source>
+            <translation>设备：%1</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::TrainPage</name>
+        <message>
+            <source>Open…</source>
+            <translation>打开…</translation>
+        </message>
+        <message>
+            <source>Open a recipe (Ctrl+O)</source>
+            <translation>打开配方 (Ctrl+O)</translation>
+        </message>
+        <message>
+            <source>Save</source>
+            <translation>保存</translation>
+        </message>
+        <message>
+            <source>Save the recipe (Ctrl+S)</source>
+            <translation>保存配方 (Ctrl+S)</translation>
+        </message>
+        <message>
+            <source>Save as…</source>
+            <translation>另存为…</translation>
+        </message>
+        <message>
+            <source>Learning rate over the run</source>
+            <translation>学习率曲线</translation>
+        </message>
+        <message>
+            <source>step</source>
+            <translation>步</translation>
+        </message>
+        <message>
+            <source>The same run as</source>
+            <translation>等价的</translation>
+        </message>
+        <message>
+            <source>Command</source>
+            <translation>命令</translation>
+        </message>
+        <message>
+            <source>Copy</source>
+            <translation>复制</translation>
+        </message>
+        <message>
+            <source>Copy the text</source>
+            <translation>复制文本</translation>
+        </message>
+        <message>
+            <source>The run as text</source>
+            <translation>运行的文本形式</translation>
+        </message>
+        <message>
+            <source>Reset</source>
+            <translation>恢复默认</translation>
+        </message>
+        <message>
+            <source>Help</source>
+            <translation>帮助</translation>
+        </message>
+        <message>
+            <source>Choose a field: what it means, its range and its default are shown here. Fields that differ from their default have a bold label.</source>
+            <translation>选中一个字段，这里会显示其含义、范围和默认值。与默认值不同的字段名以粗体显示。</translation>
+        </message>
+        <message>
+            <source>Range: %1</source>
+            <translation>范围：%1</translation>
+        </message>
+        <message>
+            <source>Default: %1</source>
+            <translation>默认值：%1</translation>
+        </message>
+        <message>
+            <source>empty</source>
+            <translation>空</translation>
+        </message>
+        <message>
+            <source>In the file: %1</source>
+            <translation>文件中的键：%1</translation>
+        </message>
+        <message>
+            <source>First step %1, peak %2, last step %3.</source>
+            <translation>首步 %1，峰值 %2，末步 %3。</translation>
+        </message>
+        <message>
+            <source>Drawn for %1 steps; the run's own number follows from the data and the epochs.</source>
+            <translation>按 %1 步绘制；实际步数由数据和轮数决定。</translation>
+        </message>
+        <message>
+            <source>Save the recipe first: the command reads the file.</source>
+            <translation>请先保存配方：命令读取的是文件。</translation>
+        </message>
+        <message>
+            <source>Go to the section %1</source>
+            <translation>转到“%1”</translation>
+        </message>
+        <message>
+            <source>%1: %2 parameters in %3 cells</source>
+            <translation>%1：%3 个单元，共 %2 个参数</translation>
+        </message>
+        <message>
+            <source>%1 frozen</source>
+            <translation>%1 个冻结</translation>
+        </message>
+        <message>
+            <source>%1 with LoRA</source>
+            <translation>%1 个带 LoRA</translation>
+        </message>
+        <message>
+            <source>Save recipe</source>
+            <translation>保存配方</translation>
+        </message>
+        <message>
+            <source>Recipes (*.json)</source>
+            <translation>配方 (*.json)</translation>
+        </message>
+        <message>
+            <source>Some fields hold no valid value yet; the file would not have them. Correct the marked fields first.</source>
+            <translation>有些字段还没有有效值，文件中会缺少它们。请先改正标出的字段。</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::WelcomePage</name>
+        <message>
+            <source>Build and train language models, cell by cell</source>
+            <translation>逐个单元，构建并训练语言模型</translation>
+        </message>
+        <message>
+            <source>Celloom is a workbench for large language models: a network drawn as a graph of cells, a recipe that says how to train it, an engine that runs on while this window is closed, and a history of every run.</source>
+            <translation>Celloom 是大语言模型的工作台：用单元组成的图描述网络，用配方说明如何训练，引擎在窗口关闭后仍继续运行，历史中保留每一次运行。</translation>
+        </message>
+        <message>
+            <source>Your own recipe</source>
+            <translation>自己的配方</translation>
+        </message>
+        <message>
+            <source>A recipe is one JSON file with everything about a run: model, data, optimizer, precision, seed.</source>
+            <translation>配方是一个 JSON 文件，包含一次运行的全部内容：模型、数据、优化器、精度、随机种子。</translation>
+        </message>
+        <message>
+            <source>Open recipe…</source>
+            <translation>打开配方…</translation>
+        </message>
+        <message>
+            <source>Recent runs</source>
+            <translation>最近的运行</translation>
+        </message>
+        <message>
+            <source>Pretrain Baichuan tiny on 三国演义</source>
+            <translation>用《三国演义》预训练 Baichuan tiny</translation>
+        </message>
+        <message>
+            <source>A Baichuan model of about 5 million parameters learns classical Chinese from the novel Romance of the Three Kingdoms, from random weights to text you can read.</source>
+            <translation>一个约五百万参数的 Baichuan 模型从小说《三国演义》学习文言白话，从随机权重一直到写出可读的文字。</translation>
+        </message>
+        <message>
+            <source>An example recipe.</source>
+            <translation>示例配方。</translation>
+        </message>
+        <message>
+            <source>Two cores: a first sample of text within two minutes, about ten minutes in all. It goes on when this window is closed.</source>
+            <translation>两核处理器：两分钟内看到第一段样例，全程约十分钟。关闭窗口后仍继续。</translation>
+        </message>
+        <message>
+            <source>Run</source>
+            <translation>运行</translation>
+        </message>
+        <message>
+            <source>Run the example %1</source>
+            <translation>运行示例 %1</translation>
+        </message>
+        <message>
+            <source>Open in the Train page</source>
+            <translation>在训练页打开</translation>
+        </message>
+        <message>
+            <source>step %1 of %2</source>
+            <translation>第 %1 / %2 步</translation>
+        </message>
+        <message>
+            <source>All runs in the history</source>
+            <translation>历史中的全部运行</translation>
+        </message>
+    </context>
+</TS>

@@ -130,7 +130,7 @@ struct Plot::Private {
         if (floor) least = std::min(*floor, least);
         const double pad = greatest > least ? (greatest - least) * 0.04 : std::max(std::abs(greatest) * 0.05, 1e-12);
         const double low = floor ? least : least - pad, high = greatest + pad;
-        const int most = std::clamp(static_cast<int>(chart->plotArea().height() / 34), 2, 6);
+        const int most = std::clamp(static_cast<int>(chart->plotArea().height() / 26), 2, 6);
         auto* axis = static_cast<QValueAxis*>(yAxis);
         const double step = niceStep(high - low, most);
         axis->setTickAnchor(0);

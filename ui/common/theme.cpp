@@ -47,8 +47,9 @@ const std::vector<NamedColor>& namedColors() {
         {"badSoft", "#fdecec", "#3d2224"},      //
         {"blue", "#2563eb", "#6d9dff"},         // train loss, rate
         {"orange", "#c96f06", "#f0a24a"},       // validation
-        {"teal", "#0f766e", "#45c1b4"},         // throughput, activations
-        {"violet", "#7c3aed", "#ab8bff"},       // gradient norm, weights
+        {"teal", "#0f766e", "#45c1b4"},         // throughput, attention
+        {"violet", "#7c3aed", "#ab8bff"},       // gradient norm, dense and embedding
+        {"pink", "#be185d", "#f08cb8"},         // activation functions
         {"brown", "#b45309", "#d98f4e"},        // memory, normalisation
         {"slate", "#64748b", "#8b99ad"},        // structure
         {"wire", "#94a3b8", "#5d6b80"},         // between cells

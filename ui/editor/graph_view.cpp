@@ -42,9 +42,9 @@ const char* categoryColor(const LevelBox& box) {
     if (box.kind == BoxKind::Composite) return "accent";
     if (box.kind != BoxKind::Cell) return "slate";
     const QString category = fromUtf8(box.category).toLower();
-    if (category.contains(QLatin1String("attention"))) return "blue";
+    if (category.contains(QLatin1String("attention"))) return "teal";
     if (category.contains(QLatin1String("norm"))) return "brown";
-    if (category.contains(QLatin1String("activation"))) return "teal";
+    if (category.contains(QLatin1String("activation"))) return "pink";
     if (category.contains(QLatin1String("output"))) return "orange";
     if (category.contains(QLatin1String("dense")) || category.contains(QLatin1String("embedding"))) return "violet";
     return "slate";

@@ -312,7 +312,7 @@ void ModelPage::showProblems() {
         if (m_analysis->ruleError) add(true, tr("Rules: %1").arg(Format::error(*m_analysis->ruleError)));
     }
     m_problems->setVisible(count > 0);
-    m_problemTitle->setText(count == 0 ? tr("No problems found") : tr("%n problem(s)", nullptr, count));
+    m_problemTitle->setText(count == 0 ? tr("No problems found") : tr("Problems: %1").arg(count));
     setRole(m_problemTitle, count == 0 ? "small" : "title");
     m_problemPanel->setVisible(m_analysis && !m_analysis->openError);
 }

@@ -201,7 +201,7 @@ const store::RunRecord* HistoryPage::chosen() const {
 
 void HistoryPage::refreshCount() {
     const int shown = m_filter->rowCount(), all = m_model->rowCount();
-    m_count->setText(shown == all ? tr("%n run(s)", nullptr, all) : tr("%1 of %n run(s)", nullptr, all).arg(shown));
+    m_count->setText(shown == all ? tr("Runs: %1").arg(all) : tr("Runs: %1 of %2").arg(shown).arg(all));
 }
 
 void HistoryPage::refreshDetail() {

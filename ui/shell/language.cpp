@@ -3,6 +3,7 @@
 #include "models/base/result.h"
 
 #include <QCoreApplication>
+#include <QLibraryInfo>
 #include <QLocale>
 
 namespace celloom::ui {
@@ -15,7 +16,11 @@ void Language::choose(const QString& code) {
     if (isChinese()) {
         CELLOOM_CHECK(m_translator.load(QStringLiteral(":/i18n/celloom_zh_CN.qm")));
         QCoreApplication::installTranslator(&m_translator);
+        // Qt's own dialogs, where the distribution has their translation; without it they stay English.
+        if (m_qtTranslator.load(QStringLiteral("qtbase_zh_CN"), QLibraryInfo::path(QLibraryInfo::TranslationsPath)))
+            QCoreApplication::installTranslator(&m_qtTranslator);
     } else {
+        QCoreApplication::removeTranslator(&m_qtTranslator);
         QCoreApplication::removeTranslator(&m_translator);
     }
     QLocale::setDefault(QLocale(isChinese() ? QLocale::Chinese : QLocale::English));

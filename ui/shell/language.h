@@ -22,7 +22,7 @@ Q_SIGNALS:
     void changed();
 
 private:
-    QTranslator m_translator;
+    QTranslator m_translator, m_qtTranslator;
     QString m_shown = QStringLiteral("en");
 };
 

@@ -57,6 +57,7 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
     connectEngine();
     addShortcuts();
     showWelcome();
+    central->setFocus(); // no control is marked before somebody uses the keyboard
     if (!restoreGeometry(services.settings.value(QStringLiteral("geometry")).toByteArray())) resize(1440, 900);
 
     const auto analyse = [this] { m_services.analyser.request(m_services.recipe.recipe()); };
@@ -236,7 +237,7 @@ void MainWindow::finishCheck() {
     else if (analysis->ruleError) modelError = Format::error(*analysis->ruleError);
     m_train->showProblems();
     if (errors > 0) {
-        m_notice->show(Notice::Level::Error, errors == 1 ? first : tr("%n problem(s). The first: ", nullptr, errors) + first, tr("Show the field"), [this, firstKey] {
+        m_notice->show(Notice::Level::Error, errors == 1 ? first : tr("Problems: %1. The first: ").arg(errors) + first, tr("Show the field"), [this, firstKey] {
             showPage(PageId::Train);
             m_train->focusField(firstKey);
         });
@@ -249,7 +250,7 @@ void MainWindow::finishCheck() {
     } else if (m_runAfterCheck) {
         submit();
     } else if (warnings > 0) {
-        m_notice->show(Notice::Level::Warning, tr("The recipe can run, with %n warning(s) beside the fields.", nullptr, warnings));
+        m_notice->show(Notice::Level::Warning, tr("The recipe can run. Warnings beside the fields: %1.").arg(warnings));
     } else {
         m_notice->show(Notice::Level::Info, tr("The recipe and the model are in order."));
     }

@@ -66,7 +66,7 @@ TopBar::TopBar(Services& services, QWidget* parent) : QFrame(parent), m_services
     layout->addWidget(m_document);
     layout->addSpacing(24);
     layout->addWidget(m_context, 1);
-    layout->addWidget(m_device);
+    layout->addWidget(m_device, 0, Qt::AlignVCenter);
     layout->addWidget(m_validate);
     layout->addWidget(m_run);
 

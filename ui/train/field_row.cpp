@@ -82,7 +82,6 @@ FieldRow::FieldRow(const recipe::Field& field, RecipeDocument& document, Theme& 
     m_help->setFocusPolicy(Qt::NoFocus); // focus on the control shows the help; Tab goes from control to control
     m_problem = makeLabel("problem", this);
     m_problem->setWordWrap(true);
-    m_problem->setContentsMargins(kLabelWidth + 8, 0, kUnitWidth, 2);
     m_problem->hide();
 
     row->addWidget(m_label, 0, isList(field.kind) ? Qt::AlignTop : Qt::AlignVCenter);
@@ -98,7 +97,11 @@ FieldRow::FieldRow(const recipe::Field& field, RecipeDocument& document, Theme& 
     }
     row->addWidget(m_help, 0, isList(field.kind) ? Qt::AlignTop : Qt::AlignVCenter);
     column->addLayout(row);
-    column->addWidget(m_problem);
+    auto* below = new QHBoxLayout; // under the control, not under the label
+    below->addSpacing(kLabelWidth + 8);
+    below->addWidget(m_problem, 1);
+    below->addSpacing(40);
+    column->addLayout(below);
 
     m_label->setBuddy(m_editor);
     m_editor->installEventFilter(this);

@@ -101,9 +101,9 @@ QWidget* TrainPage::buildSections() {
     for (const recipe::Section& section : recipe::sections()) {
         QWidget* card = m_form->sectionCard(fromUtf8(section.key));
         if (!card) continue;
-        QToolButton* button = makeQuietButton(panel);
-        button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-        connect(button, &QToolButton::clicked, this,
+        auto* button = new QPushButton(panel);
+        button->setProperty("role", QStringLiteral("section"));
+        connect(button, &QPushButton::clicked, this,
                 [this, card] { m_scroll->verticalScrollBar()->setValue(card->mapTo(m_scroll->widget(), QPoint()).y() - 14); });
         layout->addWidget(button);
         m_sectionButtons.emplace_back(fromUtf8(section.key), button);

@@ -54,7 +54,7 @@ private:
     Services& m_services;
     RecipeForm* m_form;
     QScrollArea* m_scroll;
-    std::vector<std::pair<QString, QToolButton*>> m_sectionButtons;
+    std::vector<std::pair<QString, QPushButton*>> m_sectionButtons;
     const recipe::Field* m_helpField = nullptr;
     Card* m_helpCard;
     QLabel* m_help;
