@@ -39,6 +39,7 @@ Notice::Notice(Theme& theme, QWidget* parent) : QFrame(parent), m_theme(theme) {
         hide();
         if (m_act) m_act();
     });
+    m_action->hide();
     m_texts.add([this] { m_close->setAccessibleName(tr("Close this message")); });
     hide();
 }

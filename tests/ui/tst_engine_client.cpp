@@ -1,0 +1,257 @@
+// The client of the broker against a broker made of a QLocalServer: lines in pieces, a broker that goes away, numbers that go on.
+#include "models/protocol/protocol.h"
+#include "ui/common/engine_client.h"
+
+#include <QDir>
+#include <QFile>
+#include <QLocalServer>
+#include <QLocalSocket>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <memory>
+
+using namespace celloom;
+using namespace celloom::ui;
+using protocol::Message;
+
+namespace {
+
+/// Answers hello and subscribe as the broker does; everything else is left to the test.
+class FakeBroker : public QObject {
+public:
+    explicit FakeBroker(const QString& address, int pid = 100) : pid(pid) {
+        QLocalServer::removeServer(address);
+        if (!server.listen(address)) qFatal("cannot listen");
+        connect(&server, &QLocalServer::newConnection, this, [this] {
+            peer = server.nextPendingConnection();
+            connect(peer, &QLocalSocket::readyRead, this, [this] { read(); });
+        });
+    }
+
+    void read() {
+        const QByteArray bytes = peer->readAll();
+        for (const auto& message : reader.feed({bytes.constData(), static_cast<std::size_t>(bytes.size())})) {
+            QVERIFY(message.has_value());
+            received.push_back(*message);
+            const std::string type = (*message)["type"];
+            if (type == "hello" && acceptsHello) {
+                reply(*message, {{"version", protocol::kVersion}, {"workspace", "w"}, {"pid", pid}, {"sequence", sequence}});
+            } else if (type == "hello") {
+                send({{"type", "reply"}, {"id", (*message)["id"]}, {"ok", false}, {"error", {{"message", "Too old."}, {"hint", "Update."}, {"place", ""}}}});
+            } else if (type == "subscribe") {
+                const std::int64_t after = (*message)["after"];
+                reply(*message, {{"sequence", sequence}, {"missed", after < missedBefore}});
+            }
+        }
+    }
+    void reply(const Message& to, Message fields) {
+        fields["type"] = "reply";
+        fields["id"] = to["id"];
+        fields["ok"] = true;
+        send(fields);
+    }
+    void send(const Message& message) { sendBytes(protocol::toLine(message)); }
+    void sendBytes(const std::string& bytes) {
+        peer->write(bytes.data(), static_cast<qint64>(bytes.size()));
+        peer->flush();
+    }
+    /// The last message of this type, or a null.
+    Message last(const std::string& type) const {
+        for (auto message = received.rbegin(); message != received.rend(); ++message) {
+            if ((*message)["type"] == type) return *message;
+        }
+        return nullptr;
+    }
+
+    QLocalServer server;
+    QLocalSocket* peer = nullptr;
+    protocol::LineReader reader;
+    std::vector<Message> received;
+    int pid;
+    std::int64_t sequence = 7, missedBefore = 0;
+    bool acceptsHello = true;
+};
+
+} // namespace
+
+class TestEngineClient : public QObject {
+    Q_OBJECT
+    std::unique_ptr<QTemporaryDir> m_folder;
+
+    QString address() const { return m_folder->filePath(QStringLiteral("b")); }
+    EngineOptions options() const {
+        EngineOptions options;
+        options.socket = address();
+        options.logFile = m_folder->filePath(QStringLiteral("log"));
+        options.retryMs = 10;
+        return options;
+    }
+
+private Q_SLOTS:
+    void init() { m_folder = std::make_unique<QTemporaryDir>(); }
+
+    void sayingHelloThenSubscribingMakesItConnected() {
+        FakeBroker broker(address());
+        EngineClient client(options());
+        client.start();
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+        QCOMPARE(broker.last("hello")["version"].get<int>(), protocol::kVersion);
+        QCOMPARE(broker.last("subscribe")["after"].get<int>(), 7); // what was before is read from the databases
+    }
+
+    void linesMayComeInAnyPieces() {
+        FakeBroker broker(address());
+        EngineClient client(options());
+        QSignalSpy progress(&client, &EngineClient::progressed);
+        client.start();
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+        const std::string line = protocol::toLine({{"type", "progress"}, {"seq", 8}, {"run", "0001-三国"}, {"step", 5}, {"total_steps", 10}, {"stage", "training"},
+                                                   {"remaining_s", 2.5}, {"elapsed_s", 1}, {"rows", 3}});
+        for (char byte : line) {
+            broker.sendBytes(std::string(1, byte));
+            QCoreApplication::processEvents();
+        }
+        QTRY_COMPARE(progress.size(), 1);
+        const auto got = progress.first().first().value<RunProgress>();
+        QCOMPARE(got.run, QStringLiteral("0001-三国"));
+        QCOMPARE(got.step, std::int64_t(5));
+        QCOMPARE(got.remainingSeconds, 2.5);
+        broker.sendBytes(line + line);
+        QTRY_COMPARE(progress.size(), 3);
+    }
+
+    void garbageAsksForTheDatabasesAndReadingGoesOn() {
+        FakeBroker broker(address());
+        EngineClient client(options());
+        client.start();
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+        QSignalSpy resync(&client, &EngineClient::resyncNeeded), runs(&client, &EngineClient::runChanged);
+        broker.sendBytes("not json\n[1, 2]\n{\"type\": 5}\n");
+        broker.send({{"type", "run"}, {"seq", 9}, {"record", {{"folder", "0002-x"}}}});
+        QTRY_COMPARE(runs.size(), 1);
+        QCOMPARE(runs.first().first().toString(), QStringLiteral("0002-x"));
+        QVERIFY(resync.size() >= 1);
+    }
+
+    void aBrokerThatComesBackIsSubscribedFromTheLastNumber() {
+        auto broker = std::make_unique<FakeBroker>(address());
+        EngineClient client(options());
+        QSignalSpy runs(&client, &EngineClient::runChanged);
+        client.start();
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+        broker->send({{"type", "run"}, {"seq", 31}, {"record", {{"folder", "a"}}}});
+        QTRY_COMPARE(runs.size(), 1);
+        QSignalSpy resync(&client, &EngineClient::resyncNeeded);
+        broker->peer->disconnectFromServer(); // only the line broke: the broker is the same
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+        QTRY_COMPARE(broker->last("subscribe")["after"].get<int>(), 31);
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+        QCOMPARE(resync.size(), 0);
+    }
+
+    void anotherBrokerHasNumbersOfItsOwn() {
+        auto broker = std::make_unique<FakeBroker>(address(), 100);
+        EngineClient client(options());
+        client.start();
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+        broker.reset();
+        QTRY_COMPARE(client.state(), EngineClient::State::Connecting);
+        QSignalSpy resync(&client, &EngineClient::resyncNeeded);
+        broker = std::make_unique<FakeBroker>(address(), 200);
+        broker->sequence = 2;
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+        QCOMPARE(broker->last("subscribe")["after"].get<int>(), 2);
+        QCOMPARE(resync.size(), 1);
+    }
+
+    void whatWasMissedIsReadAgain() {
+        FakeBroker broker(address());
+        broker.missedBefore = 1000;
+        EngineClient client(options());
+        QSignalSpy resync(&client, &EngineClient::resyncNeeded);
+        client.start();
+        QTRY_COMPARE(resync.size(), 1);
+        broker.send({{"type", "dropped"}, {"seq", 8}});
+        QTRY_COMPARE(resync.size(), 2);
+    }
+
+    void requestsAreAnsweredOrRefusedWithTheReason() {
+        FakeBroker broker(address());
+        EngineClient client(options());
+        client.start();
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+        Result<QString> run = fail("nothing yet");
+        client.submit("{\"seed\": 3}", QStringLiteral("novel"), [&](const Result<QString>& answer) { run = answer; });
+        QTRY_VERIFY(!broker.last("submit").is_null());
+        QCOMPARE(broker.last("submit")["recipe"]["seed"].get<int>(), 3);
+        broker.reply(broker.last("submit"), {{"run", "0003-novel"}});
+        QTRY_VERIFY(run.has_value());
+        QCOMPARE(*run, QStringLiteral("0003-novel"));
+
+        Status status;
+        client.control(QStringLiteral("0003-novel"), QStringLiteral("pause"), std::nullopt, [&](const Status& answer) { status = answer; });
+        QTRY_VERIFY(!broker.last("control").is_null());
+        broker.send({{"type", "reply"}, {"id", broker.last("control")["id"]}, {"ok", false}, {"error", {{"message", "It is over."}, {"hint", "Resume it."}}}});
+        QTRY_VERIFY(!status.has_value());
+        QCOMPARE(status.error().message, std::string("It is over."));
+        QCOMPARE(status.error().hint, std::string("Resume it."));
+    }
+
+    void aRequestOnTheWayFailsWhenTheBrokerGoes() {
+        auto broker = std::make_unique<FakeBroker>(address());
+        EngineClient client(options());
+        client.start();
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+        int answers = 0;
+        client.remove(QStringLiteral("x"), [&](const Status& answer) { answers += answer ? 100 : 1; });
+        QTRY_VERIFY(!broker->last("delete").is_null());
+        broker.reset();
+        QTRY_COMPARE(answers, 1);
+        client.remove(QStringLiteral("x"), [&](const Status& answer) { answers += answer ? 100 : 1; });
+        QTRY_COMPARE(answers, 2); // refused at once
+    }
+
+    void aBrokerOfAnotherVersionIsSaidToBeSo() {
+        FakeBroker broker(address());
+        broker.acceptsHello = false;
+        EngineClient client(options());
+        client.start();
+        QTRY_COMPARE(client.state(), EngineClient::State::Unavailable);
+        QCOMPARE(client.detail(), QStringLiteral("Too old. Update."));
+    }
+
+    void aMissingEngineIsNamed() {
+        EngineOptions given = options();
+        given.program = m_folder->filePath(QStringLiteral("celloom-engine"));
+        EngineClient client(given);
+        client.start();
+        QTRY_COMPARE(client.state(), EngineClient::State::Unavailable);
+        QVERIFY(client.detail().contains(given.program));
+    }
+
+    void anEngineIsStartedWhereNoneAnswers() {
+        const QString script = m_folder->filePath(QStringLiteral("engine"));
+        QFile file(script);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("#!/bin/sh\necho \"$@\" > \"$0.said\"\n");
+        file.close();
+        QVERIFY(file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+        EngineOptions given = options();
+        given.program = script;
+        given.arguments = QStringList{QStringLiteral("serve"), QStringLiteral("--workspace"), QStringLiteral("a b")};
+        EngineClient client(given);
+        client.start();
+        QTRY_COMPARE(client.state(), EngineClient::State::Starting);
+        QFile said(script + QStringLiteral(".said"));
+        QTRY_VERIFY(said.size() > 0);
+        QVERIFY(said.open(QIODevice::ReadOnly));
+        QCOMPARE(said.readAll(), QByteArray("serve --workspace a b\n"));
+        FakeBroker broker(address());
+        QTRY_COMPARE(client.state(), EngineClient::State::Connected);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestEngineClient)
+#include "tst_engine_client.moc"

@@ -1,0 +1,152 @@
+// The Model page's data: levels of a model with shapes and counts, and where the boxes go.
+#include "ui/common/model_analysis.h"
+#include "ui/editor/graph_layout.h"
+#include "ui/editor/model_level.h"
+
+#include <QSignalSpy>
+#include <QTest>
+
+using namespace celloom;
+using namespace celloom::ui;
+
+namespace {
+
+ModelAnalysis analysisOf(const std::string& preset, std::vector<std::string> rules = {}) {
+    recipe::Recipe recipe;
+    if (!recipe.set("model.source", preset) || !recipe.set("rules", std::move(rules))) qFatal("bad recipe");
+    return analyse(recipe);
+}
+
+const LevelBox* find(const ModelLevel& level, const std::string& name) {
+    for (const LevelBox& box : level.boxes) {
+        if (box.name == name) return &box;
+    }
+    return nullptr;
+}
+
+LayoutInput chain(int count) {
+    LayoutInput input;
+    for (int i = 0; i < count; ++i) input.boxes.push_back({160, 50});
+    for (int i = 1; i < count; ++i) input.arrows.push_back({i - 1, i});
+    return input;
+}
+
+void verifyApart(const LayoutInput& input, const LayoutResult& result) {
+    QCOMPARE(result.centers.size(), input.boxes.size());
+    QCOMPARE(result.curves.size(), input.arrows.size());
+    std::vector<QRectF> boxes;
+    for (std::size_t i = 0; i < input.boxes.size(); ++i)
+        boxes.emplace_back(result.centers[i] - QPointF(input.boxes[i].width() / 2, input.boxes[i].height() / 2), input.boxes[i]);
+    for (std::size_t a = 0; a < boxes.size(); ++a) {
+        for (std::size_t b = a + 1; b < boxes.size(); ++b) QVERIFY(!boxes[a].intersects(boxes[b]));
+    }
+    for (const LayoutInput::Arrow& arrow : input.arrows)
+        QVERIFY(result.centers[static_cast<std::size_t>(arrow.from)].y() < result.centers[static_cast<std::size_t>(arrow.to)].y());
+}
+
+} // namespace
+
+class TestModelGraph : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    // Baichuan 7B: 32 layers, hidden 4096, 64 000 words, 7 000 559 616 parameters (its safetensors index).
+    void baichuan7bHasItsLayersShapesAndParameters() {
+        const ModelAnalysis analysis = analysisOf("baichuan-7b");
+        QVERIFY(!analysis.openError && analysis.expansion.ok());
+        const ModelLevel level = makeLevel(analysis, {});
+        const LevelBox* layers = find(level, "layers");
+        QVERIFY(layers);
+        QVERIFY(layers->kind == BoxKind::Composite);
+        QCOMPARE(layers->repeat, std::int64_t(32));
+        QCOMPARE(layers->shape, std::string("[B, T, 4096]"));
+        std::int64_t parameters = 0;
+        for (const LevelBox& box : level.boxes) parameters += box.parameters;
+        QCOMPARE(parameters, std::int64_t(7'000'559'616));
+        QVERIFY(!level.wires.empty());
+    }
+
+    void steppingInShowsOneInstanceWithItsTreatment() {
+        const ModelAnalysis analysis = analysisOf("baichuan-tiny", {"layers.1.**: freeze"});
+        QVERIFY(!analysis.ruleError);
+        const LevelPath second{{"layers", 1}};
+        QVERIFY(isValid(analysis, second));
+        QCOMPARE(repeatOf(analysis, second), std::int64_t(4));
+        const ModelLevel level = makeLevel(analysis, second);
+        QCOMPARE(level.prefix, std::string("layers.1."));
+        for (const LevelBox& box : level.boxes) {
+            for (std::size_t index : box.instances) {
+                QVERIFY(analysis.expansion.model.cells[index].path.starts_with("layers.1."));
+                QVERIFY(analysis.treatment.cells[index].frozen);
+            }
+        }
+        QVERIFY(!isValid(analysis, {{"nothing", 0}}));
+        QVERIFY(!isValid(analysis, {{"embed_tokens", 0}})); // no composite
+    }
+
+    void aModelThatCannotBeOpenedSaysWhy() {
+        const ModelAnalysis analysis = analysisOf("no-such-model");
+        QVERIFY(analysis.openError.has_value());
+        QVERIFY(!analysis.openError->message.empty());
+    }
+
+    void onlyTheNewestRequestIsAnswered() {
+        ModelAnalyser analyser;
+        QSignalSpy ready(&analyser, &ModelAnalyser::ready);
+        recipe::Recipe recipe;
+        for (const char* name : {"baichuan-13b", "baichuan-7b", "baichuan-tiny"}) {
+            QVERIFY(recipe.set("model.source", std::string(name)));
+            analyser.request(recipe);
+        }
+        QTRY_VERIFY(analyser.isSettled());
+        QCOMPARE(analyser.latest()->source, std::string("baichuan-tiny"));
+        QCOMPARE(ready.size(), 1);
+    }
+
+    void graphvizKeepsBoxesApartAndArrowsDownwards() {
+        LayoutInput input = chain(5);
+        input.arrows.push_back({0, 4}); // a way around
+        verifyApart(input, arrangeByGraphviz(input));
+    }
+
+    void rowsKeepBoxesApartAndArrowsDownwards() {
+        LayoutInput input = chain(4);
+        input.boxes.push_back({300, 40});
+        input.arrows.push_back({0, 4});
+        input.arrows.push_back({4, 3});
+        verifyApart(input, arrangeInRows(input));
+        QCOMPARE(arrangeInRows({}).centers.size(), std::size_t(0));
+    }
+
+    void rowsEndOnACycle() {
+        LayoutInput input = chain(3);
+        input.arrows.push_back({2, 0});
+        QCOMPARE(arrangeInRows(input).centers.size(), std::size_t(3));
+    }
+
+    // 2000 cells: the request is given up at once, the window has an arrangement, and a later request is answered.
+    void aLargeArrangementCanBeCancelled() {
+        GraphLayouter layouter;
+        QSignalSpy ready(&layouter, &GraphLayouter::ready);
+        LayoutInput large = chain(2000);
+        for (int i = 0; i + 7 < 2000; i += 3) large.arrows.push_back({i, i + 7});
+        layouter.request(large);
+        QVERIFY(layouter.isBusy());
+        layouter.cancel();
+        QCOMPARE(ready.size(), 1);
+        QCOMPARE(ready.first().first().value<LayoutResultPtr>()->centers.size(), std::size_t(2000));
+        QVERIFY(!layouter.isBusy());
+    }
+
+    void theNewestArrangementIsTheOneThatArrives() {
+        GraphLayouter layouter;
+        QSignalSpy ready(&layouter, &GraphLayouter::ready);
+        layouter.request(chain(40));
+        layouter.request(chain(3));
+        QTRY_COMPARE(ready.size(), 1);
+        QCOMPARE(ready.first().first().value<LayoutResultPtr>()->centers.size(), std::size_t(3));
+    }
+};
+
+QTEST_GUILESS_MAIN(TestModelGraph)
+#include "tst_model_graph.moc"

@@ -1,0 +1,213 @@
+// The Train page's form is the recipe's fields: every one has a control, shows the value, takes a new one, and says what is wrong.
+#include "ui/common/recipe_document.h"
+#include "ui/common/theme.h"
+#include "ui/shell/language.h"
+#include "ui/train/field_row.h"
+#include "ui/train/recipe_form.h"
+
+#include <QApplication>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+
+using namespace celloom;
+using namespace celloom::ui;
+using recipe::FieldKind;
+
+namespace {
+
+/// A value of the field that is not its default.
+recipe::FieldValue anotherValue(const recipe::Field& field) {
+    switch (field.kind) {
+    case FieldKind::Integer: {
+        const auto standard = std::get<std::int64_t>(field.standard);
+        return static_cast<double>(standard + 1) <= field.maximum ? standard + 1 : standard - 1;
+    }
+    case FieldKind::Real: {
+        const double standard = std::get<double>(field.standard);
+        return standard / 2 >= field.minimum && standard != 0 ? standard / 2 : (field.minimum + std::min(field.maximum, 1.0)) / 2;
+    }
+    case FieldKind::Flag: return !std::get<bool>(field.standard);
+    case FieldKind::Choice:
+        for (const std::string& choice : field.choices) {
+            if (choice != std::get<std::string>(field.standard)) return choice;
+        }
+        return field.standard; // one choice only
+    case FieldKind::Text:
+    case FieldKind::Path: return std::string("文字/a b");
+    case FieldKind::PathList: return std::vector<std::string>{"a.txt", "三国/*.txt"};
+    case FieldKind::RuleList: return std::vector<std::string>{"layers.0.**: freeze"};
+    case FieldKind::TextList: return std::vector<std::string>{"layers=3"};
+    }
+    return field.standard;
+}
+
+/// What a person does to give this value: types, chooses, presses.
+void enter(QWidget* editor, const recipe::Recipe& source, const std::string& key) {
+    const QString text = QString::fromStdString(source.toText(key));
+    if (auto* line = qobject_cast<QLineEdit*>(editor)) {
+        line->clear();
+        line->setText(text);
+        Q_EMIT line->textEdited(text);
+    } else if (auto* box = qobject_cast<QComboBox*>(editor)) {
+        if (box->isEditable()) box->setEditText(text);
+        else box->setCurrentText(text);
+    } else if (auto* flag = qobject_cast<QCheckBox*>(editor)) {
+        flag->setChecked(source.flag(key));
+    } else if (auto* list = qobject_cast<QPlainTextEdit*>(editor)) {
+        QStringList lines;
+        for (const std::string& item : source.list(key)) lines.append(QString::fromStdString(item));
+        list->setPlainText(lines.join(QLatin1Char('\n')));
+    } else {
+        QFAIL("no such control");
+    }
+}
+
+} // namespace
+
+class TestRecipeForm : public QObject {
+    Q_OBJECT
+    Theme m_theme{*qApp};
+    Language m_language;
+
+private Q_SLOTS:
+    void everyFieldHasOneRowWithItsWords() {
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        QCOMPARE(form.findChildren<FieldRow*>().size(), static_cast<qsizetype>(recipe::fields().size()));
+        for (const recipe::Field& field : recipe::fields()) {
+            FieldRow* row = form.row(QString::fromStdString(field.key));
+            QVERIFY2(row, field.key.c_str());
+            QCOMPARE(row->editor()->accessibleName(), QString::fromStdString(field.label));
+            QVERIFY2(row->editor()->toolTip().contains(QString::fromStdString(field.help)), field.key.c_str());
+        }
+    }
+
+    void everyFieldTakesAValueAndARecipeComesBackWhole() {
+        recipe::Recipe wanted;
+        for (const recipe::Field& field : recipe::fields()) QVERIFY2(wanted.set(field.key, anotherValue(field)), field.key.c_str());
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        for (const recipe::Field& field : recipe::fields()) {
+            enter(form.row(QString::fromStdString(field.key))->editor(), wanted, field.key);
+            QVERIFY2(document.recipe().value(field.key) == wanted.value(field.key), field.key.c_str());
+        }
+        QVERIFY(!document.hasPending());
+        QCOMPARE(document.recipe().toJson(), wanted.toJson());
+    }
+
+    void everyFieldShowsTheValueOfAnOpenedRecipe() {
+        recipe::Recipe given;
+        for (const recipe::Field& field : recipe::fields()) QVERIFY(given.set(field.key, anotherValue(field)));
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        document.take(given, QStringLiteral("given"));
+        QVERIFY(!document.isModified()); // showing a value is no edit
+        for (const recipe::Field& field : recipe::fields()) {
+            QWidget* editor = form.row(QString::fromStdString(field.key))->editor();
+            const QString text = QString::fromStdString(given.toText(field.key));
+            if (auto* line = qobject_cast<QLineEdit*>(editor)) QCOMPARE(line->text(), text);
+            if (auto* box = qobject_cast<QComboBox*>(editor)) QCOMPARE(box->currentText(), text);
+            if (auto* flag = qobject_cast<QCheckBox*>(editor)) QCOMPARE(flag->isChecked(), given.flag(field.key));
+        }
+        QCOMPARE(document.recipe().toJson(), given.toJson());
+    }
+
+    void aWrongTextIsMarkedAtItsFieldAndKept() {
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        FieldRow* row = form.row(QStringLiteral("train.batch_size"));
+        auto* line = qobject_cast<QLineEdit*>(row->editor());
+        QTest::keyClick(line, Qt::Key_A, Qt::ControlModifier);
+        QTest::keyClicks(line, QStringLiteral("0"));
+        QVERIFY(row->problem().contains(QStringLiteral("1 to")));
+        QVERIFY(line->property("invalid").toBool());
+        QVERIFY(document.hasPending());
+        QCOMPARE(document.recipe().integer("train.batch_size"), std::int64_t(8)); // the last valid value
+        QCOMPARE(line->text(), QStringLiteral("0"));
+        QTest::keyClick(line, Qt::Key_A, Qt::ControlModifier);
+        QTest::keyClicks(line, QStringLiteral("x"));
+        QCOMPARE(row->problem(), QStringLiteral("“x” is not a whole number."));
+        QTest::keyClick(line, Qt::Key_A, Qt::ControlModifier);
+        QTest::keyClicks(line, QStringLiteral("4"));
+        QVERIFY(row->problem().isEmpty());
+        QVERIFY(!document.hasPending());
+        QCOMPARE(document.recipe().integer("train.batch_size"), std::int64_t(4));
+    }
+
+    void fieldsAreShownWhenTheRecipeSaysSo() {
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        FieldRow* row = form.row(QStringLiteral("precision.half_type"));
+        QVERIFY(!row->isVisibleTo(&form));
+        document.setValue(QStringLiteral("precision.amp_level"), std::string("O2"));
+        QVERIFY(row->isVisibleTo(&form));
+    }
+
+    void advancedFieldsAreFoldedUntilOneIsNeeded() {
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        FieldRow* row = form.row(QStringLiteral("optimizer.beta1"));
+        QVERIFY(!row->isVisibleTo(&form));
+        form.focusField(QStringLiteral("optimizer.beta1"));
+        QVERIFY(row->isVisibleTo(&form));
+    }
+
+    void problemsAcrossFieldsStandAtTheirField() {
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        QVERIFY(!form.row(QStringLiteral("data.train"))->problem().isEmpty()); // no files are named yet
+        QCOMPARE(form.errorsIn(QStringLiteral("data")), 1);
+        document.setValue(QStringLiteral("data.train"), std::vector<std::string>{"a.txt"});
+        QVERIFY(form.row(QStringLiteral("data.train"))->problem().isEmpty());
+    }
+
+    void labelsFollowTheLanguage() {
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        m_language.choose(QStringLiteral("zh_CN"));
+        QApplication::sendPostedEvents();
+        const recipe::Field* field = recipe::findField("optimizer.lr");
+        QCOMPARE(form.row(QStringLiteral("optimizer.lr"))->editor()->accessibleName(), QString::fromStdString(field->labelZh));
+        m_language.choose(QStringLiteral("en"));
+        QApplication::sendPostedEvents();
+        QCOMPARE(form.row(QStringLiteral("optimizer.lr"))->editor()->accessibleName(), QString::fromStdString(field->label));
+    }
+
+    void aSavedRecipeOpensEqualAndItsPathsStayRightElsewhere() {
+        QTemporaryDir folder;
+        RecipeDocument document;
+        document.setValue(QStringLiteral("data.train"), std::vector<std::string>{"text.txt"});
+        document.setText(QStringLiteral("optimizer.lr"), QStringLiteral("1e-3"));
+        QVERIFY(document.isModified());
+        QVERIFY(document.save(folder.filePath(QStringLiteral("配方.json"))));
+        QVERIFY(!document.isModified());
+        RecipeDocument again;
+        QVERIFY(again.open(folder.filePath(QStringLiteral("配方.json"))));
+        QCOMPARE(again.name(), QStringLiteral("配方"));
+        QCOMPARE(again.recipe().real("optimizer.lr"), 1e-3);
+        const std::string path = again.recipe().withAbsolutePaths().list("data.train").front();
+        QVERIFY(QDir().mkpath(folder.filePath(QStringLiteral("sub"))));
+        QVERIFY(again.save(folder.filePath(QStringLiteral("sub/b.json"))));
+        QCOMPARE(again.recipe().withAbsolutePaths().list("data.train").front(), path);
+    }
+
+    void aRecipeThatCannotBeReadLeavesTheOpenOne() {
+        QTemporaryDir folder;
+        QFile file(folder.filePath(QStringLiteral("bad.json")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("{\"optimiser\": {}}");
+        file.close();
+        RecipeDocument document;
+        document.setText(QStringLiteral("optimizer.lr"), QStringLiteral("1e-3"));
+        QVERIFY(!document.open(file.fileName()));
+        QCOMPARE(document.recipe().real("optimizer.lr"), 1e-3);
+    }
+};
+
+QTEST_MAIN(TestRecipeForm)
+#include "tst_recipe_form.moc"

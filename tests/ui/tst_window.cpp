@@ -1,0 +1,151 @@
+// The window as a whole, without an engine: pages by keyboard, validation that leads to the field, two languages, no LibTorch.
+#include "ui/common/engine_client.h"
+#include "ui/common/model_analysis.h"
+#include "ui/common/recipe_document.h"
+#include "ui/common/run_store.h"
+#include "ui/common/theme.h"
+#include "ui/history/history_page.h"
+#include "ui/live/live_page.h"
+#include "ui/shell/language.h"
+#include "ui/shell/main_window.h"
+#include "ui/shell/notice.h"
+#include "ui/shell/services.h"
+#include "ui/shell/welcome_page.h"
+#include "ui/train/train_page.h"
+
+#include <QAbstractButton>
+#include <QApplication>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QProcess>
+#include <QPushButton>
+#include <QSettings>
+#include <QStackedWidget>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <memory>
+
+using namespace celloom;
+using namespace celloom::ui;
+
+namespace {
+
+/// A whole window over a workspace of its own.
+struct Bench {
+    QTemporaryDir folder;
+    Theme theme{*qApp};
+    Language language;
+    QSettings settings{folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat};
+    RecipeDocument recipe;
+    ModelAnalyser analyser;
+    RunStore store{*store::Workspace::open(folder.filePath(QStringLiteral("w")).toStdString())};
+    EngineClient engine{EngineOptions{folder.filePath(QStringLiteral("socket")), {}, {}, {}}};
+    Services services{theme, language, settings, recipe, analyser, store, engine, folder.path()};
+    std::unique_ptr<MainWindow> window = std::make_unique<MainWindow>(services);
+
+    Bench() {
+        window->show();
+        QVERIFY(QTest::qWaitForWindowExposed(window.get()));
+    }
+    template <class Page> bool isInFront() const {
+        auto* stack = window->findChild<QStackedWidget*>();
+        return qobject_cast<Page*>(stack->currentWidget()) != nullptr;
+    }
+};
+
+} // namespace
+
+class TestWindow : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void pagesOpenByKeyboard() {
+        Bench bench;
+        QVERIFY(bench.isInFront<WelcomePage>());
+        QTest::keyClick(bench.window.get(), Qt::Key_3, Qt::ControlModifier);
+        QVERIFY(bench.isInFront<TrainPage>());
+        QTest::keyClick(bench.window.get(), Qt::Key_4, Qt::ControlModifier);
+        QVERIFY(bench.isInFront<LivePage>());
+        QTest::keyClick(bench.window.get(), Qt::Key_5, Qt::ControlModifier);
+        QVERIFY(bench.isInFront<HistoryPage>());
+        QTest::keyClick(bench.window.get(), Qt::Key_0, Qt::ControlModifier);
+        QVERIFY(bench.isInFront<WelcomePage>());
+    }
+
+    void validatingNamesTheFirstProblemAndLeadsToItsField() {
+        Bench bench; // a recipe without training files
+        QTest::keyClick(bench.window.get(), Qt::Key_F7);
+        auto* notice = bench.window->findChild<Notice*>();
+        QTRY_VERIFY(notice->isVisible());
+        QCOMPARE(notice->property("level").toString(), QStringLiteral("error"));
+        auto* action = notice->findChild<QPushButton*>();
+        QVERIFY(action->isVisible());
+        action->click();
+        QVERIFY(bench.isInFront<TrainPage>());
+        auto* editor = bench.window->findChild<QWidget*>(QStringLiteral("data.train"));
+        QVERIFY(editor);
+        QTRY_VERIFY(editor->hasFocus());
+    }
+
+    void aRecipeInOrderIsSaidToBeSo() {
+        Bench bench;
+        bench.recipe.setValue(QStringLiteral("data.train"), std::vector<std::string>{"a.txt"});
+        QTest::keyClick(bench.window.get(), Qt::Key_F7);
+        auto* notice = bench.window->findChild<Notice*>();
+        QTRY_VERIFY(notice->isVisible());
+        QVERIFY(notice->property("level").toString() != QStringLiteral("error"));
+    }
+
+    void everyControlThatTakesTheKeyboardHasAName() {
+        Bench bench;
+        for (QWidget* widget : bench.window->findChildren<QWidget*>()) {
+            const bool isControl = qobject_cast<QAbstractButton*>(widget) || qobject_cast<QLineEdit*>(widget) || qobject_cast<QComboBox*>(widget) || qobject_cast<QPlainTextEdit*>(widget);
+            if (!isControl || widget->isHidden() || !(widget->focusPolicy() & Qt::TabFocus) || widget->objectName().startsWith(QLatin1String("qt_"))) continue;
+            auto* button = qobject_cast<QAbstractButton*>(widget);
+            const bool isInside = qobject_cast<QComboBox*>(widget->parentWidget()) != nullptr; // the line of an editable box
+            const bool hasName = isInside || !widget->accessibleName().isEmpty() || (button && !button->text().isEmpty());
+            QVERIFY2(hasName, qPrintable(QStringLiteral("%1 in %2").arg(QString::fromLatin1(widget->metaObject()->className()), QString::fromLatin1(widget->parentWidget()->metaObject()->className()))));
+        }
+    }
+
+    void languageAndLookChangeWhileItRuns() {
+        Bench bench;
+        bench.window->showPage(PageId::Train);
+        bench.language.choose(QStringLiteral("zh_CN"));
+        QApplication::sendPostedEvents();
+        QStringList english;
+        for (auto* button : bench.window->findChildren<QPushButton*>()) {
+            if (button->isVisible() && button->text().contains(QStringLiteral("Run"))) english.append(button->text());
+        }
+        QCOMPARE(english, QStringList());
+        for (ThemeMode mode : {ThemeMode::Dark, ThemeMode::Light}) bench.theme.setMode(mode);
+        bench.language.choose(QStringLiteral("en"));
+        QApplication::sendPostedEvents();
+    }
+
+    void runNeedsAnEngineAndSaysSo() {
+        Bench bench;
+        for (auto* button : bench.window->findChildren<QPushButton*>()) {
+            if (button->property("role").toString() != QStringLiteral("primary") || !button->isVisible() || !button->text().contains(QStringLiteral("F5"))) continue;
+            QVERIFY(!button->isEnabled());
+            QVERIFY(!button->toolTip().isEmpty());
+            return;
+        }
+        QFAIL("no run button");
+    }
+
+    void theProgramLoadsNoLibTorch() {
+        QProcess ldd;
+        ldd.start(QStringLiteral("ldd"), {QStringLiteral(CELLOOM_BIN "/celloom")});
+        QVERIFY(ldd.waitForFinished());
+        const QByteArray libraries = ldd.readAllStandardOutput();
+        QVERIFY(libraries.contains("libQt6Widgets"));
+        for (const char* name : {"libtorch", "libc10", "libcuda", "libsentencepiece"}) QVERIFY2(!libraries.contains(name), name);
+    }
+};
+
+QTEST_MAIN(TestWindow)
+#include "tst_window.moc"
