@@ -29,7 +29,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kProgressEvery = std::chrono::milliseconds(100);
 constexpr auto kFarewell = std::chrono::milliseconds(500);
-constexpr std::size_t kMaxUnsentBytes = 4u << 20; // of one reader; past it the reader is dropped
+constexpr std::size_t kMaxUnsentBytes = 4u << 20; // of one reader; past it, events are left out until it has read all
 constexpr std::size_t kMaxReaders = 16;
 constexpr std::size_t kMaxCommands = 1000; // not yet taken by the run
 constexpr std::array<const char*, 7> kActionNames{"pause", "continue", "stop", "save", "evaluate", "sample", "set_lr"};
@@ -57,6 +57,7 @@ struct Reader {
     int fd = -1;
     LineReader lines;
     std::string unsent;
+    bool isLeftOut = false; // too slow; is told {"type": "dropped"} when it has caught up
     bool isGone = false;
 };
 
@@ -153,8 +154,8 @@ private:
 
     void queue(const std::string& line) {
         for (Reader& reader : m_readers) {
-            if (reader.unsent.size() + line.size() > kMaxUnsentBytes) reader.isGone = true;
-            else reader.unsent += line;
+            if (reader.unsent.size() + line.size() > kMaxUnsentBytes) reader.isLeftOut = true;
+            if (!reader.isLeftOut) reader.unsent += line;
         }
     }
 
@@ -168,6 +169,7 @@ private:
                     break;
                 }
                 reader.unsent.erase(0, static_cast<std::size_t>(done));
+                if (reader.unsent.empty() && std::exchange(reader.isLeftOut, false)) reader.unsent = toLine({{"type", "dropped"}, {"run", m_run}});
             }
         }
         std::erase_if(m_readers, [](const Reader& reader) {
@@ -197,7 +199,7 @@ private:
     void welcome() {
         const int fd = ::accept4(m_listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0) return; // the caller has gone already
-        m_readers.push_back({fd, {}, m_lastProgressLine, false});
+        m_readers.push_back({fd, {}, m_lastProgressLine});
     }
 
     void receive(Reader& reader) {
@@ -212,7 +214,7 @@ private:
             if (!status) reply["error"] = {{"message", status.error().message}, {"hint", status.error().hint}, {"place", status.error().place}};
             reader.unsent += toLine(reply);
         }
-        if (reader.unsent.size() > kMaxUnsentBytes) reader.isGone = true; // asks and never listens
+        if (reader.unsent.size() > 2 * kMaxUnsentBytes) reader.isGone = true; // asks and never listens
     }
 
     Status accept(const Message& message) {

@@ -148,7 +148,7 @@ public:
     void metric(std::int64_t step, double epoch, const std::string& name, double value) override { add(MetricRow{0, step, epoch, name, value, now(), false}); }
     void event(std::int64_t step, const std::string& level, const std::string& kind, const std::string& message, const std::string& hint,
                const std::string& data) override {
-        add(EventRow{0, now(), step, level, kind, message, hint, data});
+        add(EventRow{0, now(), step, level, kind, message, hint, data}, true);
     }
     void sample(std::int64_t step, const std::string& prompt, const std::string& text) override { add(SampleRow{0, now(), step, prompt, text}); }
 
@@ -184,10 +184,12 @@ public:
     }
 
 private:
-    void add(Item item) {
+    /// Urgent: does not wait for the batch's time; an event may be the last thing that a run says.
+    void add(Item item, bool isUrgent = false) {
         const std::lock_guard guard(m_mutex);
         m_pending.push_back(std::move(item));
-        if (m_pending.size() == 1 || m_pending.size() == kBatchItems) m_work.notify_one();
+        m_isUrgent = m_isUrgent || isUrgent;
+        if (isUrgent || m_pending.size() == 1 || m_pending.size() == kBatchItems) m_work.notify_one();
     }
 
     void loop() {
@@ -202,6 +204,7 @@ private:
             const bool isFlushing = flushes > m_flushesDone;
             batch.insert(batch.end(), std::make_move_iterator(m_pending.begin()), std::make_move_iterator(m_pending.end()));
             m_pending.clear();
+            m_isUrgent = false;
             if (m_progress) progress = std::exchange(m_progress, std::nullopt);
 
             guard.unlock();
@@ -224,13 +227,13 @@ private:
 
     /// Returns when there is something to write and either the batch's time is over or somebody cannot wait.
     void waitForWork(std::unique_lock<std::mutex>& guard, bool isRetrying) {
-        const auto isUrgent = [this] { return m_isEnding || m_flushesAsked > m_flushesDone; };
+        const auto isAwaited = [this] { return m_isEnding || m_flushesAsked > m_flushesDone; };
         if (isRetrying) {
-            m_work.wait_for(guard, kRetryEvery, isUrgent);
+            m_work.wait_for(guard, kRetryEvery, isAwaited);
             return;
         }
-        m_work.wait(guard, [&] { return isUrgent() || !m_pending.empty() || m_progress; });
-        m_work.wait_for(guard, kBatchEvery, [&] { return isUrgent() || m_pending.size() >= kBatchItems; });
+        m_work.wait(guard, [&] { return isAwaited() || !m_pending.empty() || m_progress; });
+        m_work.wait_for(guard, kBatchEvery, [&] { return isAwaited() || m_isUrgent || m_pending.size() >= kBatchItems; });
     }
 
     Writing m_writing; // of the thread alone
@@ -242,7 +245,7 @@ private:
     Status m_flushStatus;
     Error m_lastError;
     std::int64_t m_lastMetric = 0;
-    bool m_isEnding = false;
+    bool m_isEnding = false, m_isUrgent = false;
     std::thread m_thread; // last: it uses the others
 };
 

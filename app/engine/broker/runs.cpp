@@ -447,7 +447,7 @@ void Runs::onChildMessage(const ActivePtr& run, const Result<Message>& message) 
         const Message error = message->value("error", Message::object());
         return reply(fail(error.is_object() && error.contains("message") && error["message"].is_string() ? error["message"].get<std::string>() : "the run refused."));
     }
-    if (type != "progress" && type != "message") return;
+    if (type != "progress" && type != "message" && type != "dropped") return;
     Message event = *message;
     event["run"] = run->folder.name(); // whatever it calls itself
     const auto state = event.find("state");
