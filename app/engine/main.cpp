@@ -1,5 +1,6 @@
 // celloom-engine: registers the verbs, parses the command line, returns the documented exit code. Nothing is computed here.
 #include "app/engine/verbs.h"
+#include "engine/exec/runtime.h"
 
 #include <cstdlib>
 
@@ -23,6 +24,7 @@ int parseAndRun(CLI::App& app, celloom::app::Invocation& invocation, int argc, c
 } // namespace
 
 int main(int argc, char** argv) {
+    celloom::engine::setUpAllocator();
     CLI::App app{"Celloom's engine: trains, evaluates and predicts, and serves the workbench.", "celloom-engine"};
     celloom::app::Invocation invocation;
     const char* fromEnvironment = std::getenv("CELLOOM_WORKSPACE");
@@ -36,6 +38,8 @@ int main(int argc, char** argv) {
     app.footer(kFooter);
 
     celloom::app::addRunVerbs(app, invocation);
+    celloom::app::addModelVerbs(app, invocation);
+    celloom::app::addMachineVerbs(app, invocation);
 
     return parseAndRun(app, invocation, argc, argv);
 }

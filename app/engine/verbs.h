@@ -22,5 +22,7 @@ struct Invocation {
 };
 
 void addRunVerbs(CLI::App& app, Invocation& invocation); // serve, run, resume, list, show, stop, pause, continue, save, delete, export-metrics
+void addModelVerbs(CLI::App& app, Invocation& invocation);   // forward, predict, export-model
+void addMachineVerbs(CLI::App& app, Invocation& invocation); // estimate, selftest, doctor
 
 } // namespace celloom::app

@@ -6,19 +6,10 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/ops/empty.h>
 #include <dlfcn.h>
-#include <filesystem>
 
 namespace celloom::engine {
 namespace fs = std::filesystem;
 namespace {
-
-/// The folder of the LibTorch that this program runs with.
-fs::path torchFolder() {
-    Dl_info info{};
-    CELLOOM_CHECK(::dladdr(reinterpret_cast<const void*>(&at::globalContext), &info) != 0 && info.dli_fname != nullptr);
-    std::error_code code;
-    return fs::canonical(info.dli_fname, code).parent_path();
-}
 
 Status loadTorchCuda() {
     const fs::path library = torchFolder() / "libtorch_cuda.so";
@@ -35,13 +26,23 @@ Status loadTorchCuda() {
 
 /// Celloom's kernels lie beside the program; without them LibTorch's own operations do the work.
 std::string loadKernels() {
-    std::error_code code;
-    const fs::path program = fs::read_symlink("/proc/self/exe", code);
-    const auto status = kernels::loadCudaKernels(program.parent_path() / "libcelloom_kernels_cuda.so");
+    const auto status = kernels::loadCudaKernels(kernelLibrary());
     return status ? "" : "Celloom's CUDA kernels are not used: " + status.error().text();
 }
 
 } // namespace
+
+fs::path torchFolder() {
+    Dl_info info{};
+    CELLOOM_CHECK(::dladdr(reinterpret_cast<const void*>(&at::globalContext), &info) != 0 && info.dli_fname != nullptr);
+    std::error_code code;
+    return fs::canonical(info.dli_fname, code).parent_path();
+}
+
+fs::path kernelLibrary() {
+    std::error_code code;
+    return fs::read_symlink("/proc/self/exe", code).parent_path() / "libcelloom_kernels_cuda.so";
+}
 
 bool hasNvidiaDriver() {
     if (fs::exists("/proc/driver/nvidia/version")) return true;

@@ -5,6 +5,7 @@
 
 #include <c10/core/Device.h>
 
+#include <filesystem>
 #include <string>
 
 namespace celloom::engine {
@@ -20,5 +21,9 @@ Result<DeviceChoice> openDevice(const std::string& name);
 
 /// True where an NVIDIA driver is installed, whether or not it works.
 bool hasNvidiaDriver();
+
+/// Where LibTorch's libraries lie, and Celloom's CUDA kernels (beside the program; the file may be absent).
+std::filesystem::path torchFolder();
+std::filesystem::path kernelLibrary();
 
 } // namespace celloom::engine

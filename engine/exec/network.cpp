@@ -51,6 +51,14 @@ Result<at::ScalarType> computeTypeOf(const Cell& cell, const recipe::Treatment& 
     return options.ampLevel == AmpLevel::O0 || cell.needsFloat32() ? at::kFloat : options.halfType;
 }
 
+/// A treatment that this engine would not carry out is refused, never skipped.
+Status checkTreatment(const recipe::Treatment& treatment, const std::string& path) {
+    if (treatment.lora) return fail("is to get a LoRA adapter, which this version does not train yet.", "Remove the rule.", path);
+    if (treatment.recompute) return fail("is to recompute its activations, which this version does not do yet.", "Remove the rule.", path);
+    if (treatment.stage != 0) return fail("belongs to pipeline stage " + std::to_string(treatment.stage) + ", but this version runs one stage.", "Remove the rule.", path);
+    return {};
+}
+
 std::string shapesOf(const std::vector<at::Tensor>& tensors) {
     std::ostringstream out;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -134,6 +142,7 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
             place = instance.path;
             auto cell = (registry ? *registry : CellRegistry::standard()).make(instance);
             if (!cell) return fail("has the type " + instance.type + ", which this engine cannot compute.", {}, instance.path);
+            CELLOOM_TRY_STATUS(checkTreatment(treatment.cells[index], instance.path));
             CELLOOM_TRY(type, computeTypeOf(*cell, treatment.cells[index], options));
             std::vector<at::Tensor> weights;
             for (const WeightSpec& spec : instance.weights) {

@@ -96,6 +96,7 @@ private Q_SLOTS:
     void o2ComputesEachWireInItsType();
     void o2StaysNearTheFixture();
     void aRuleChangesOneCellsType();
+    void treatmentsItCannotGiveAreRefused();
     void frozenParametersGetNoGradient();
     void evaluationRecordsNothing();
     void weightsFollowFromSeedAndPath();
@@ -260,6 +261,16 @@ void TestNetwork::aRuleChangesOneCellsType() {
         if (outputs[0].scalar_type() != wanted) qFatal("%s computes in another type", cell.path.c_str());
     };
     QVERIFY(network->forward({.inputIds = ids(6, 1)}, options));
+}
+
+void TestNetwork::treatmentsItCannotGiveAreRefused() {
+    for (const char* rule : {"layers.0.self_attn.W_pack: lora r=2 alpha=4", "layers.1.**: recompute", "layers.1.**: stage=1"}) {
+        graph::ExpandedModel model = tiny();
+        const auto treatment = must(recipe::resolve(model, {must(recipe::parseRule(rule))}));
+        const auto network = Network::create(std::move(model), treatment, {});
+        QVERIFY(!network);
+        QVERIFY2(network.error().place.starts_with("layers."), network.error().text().c_str());
+    }
 }
 
 void TestNetwork::frozenParametersGetNoGradient() {

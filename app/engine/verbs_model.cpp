@@ -1,0 +1,237 @@
+// Verbs that use a model: forward, predict, export-model.
+#include "app/engine/verbs.h"
+#include "engine/checkpoint/model_folder.h"
+#include "engine/checkpoint/safetensors.h"
+#include "engine/exec/device.h"
+#include "engine/exec/runtime.h"
+#include "engine/generate/generate.h"
+#include "engine/text/tokenizer.h"
+#include "models/store/run_folder.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace celloom::app {
+namespace fs = std::filesystem;
+namespace {
+
+using engine::Batch;
+using engine::ModelFolder;
+using engine::Network;
+using engine::SafetensorsFile;
+
+/// What the verbs of this file share. Owned by the callbacks.
+struct ModelOptions {
+    std::string model, device = "auto", out;
+    int threads = 0;
+};
+
+struct ForwardArguments : ModelOptions {
+    std::string inputs;
+    bool writesHidden = false;
+};
+
+struct PredictArguments : ModelOptions {
+    std::string prompt;
+    engine::SamplingOptions sampling;
+};
+
+int codeOf(const Error& error) { return engine::isOutOfMemory(error) ? protocol::OutOfMemory : protocol::BadInput; }
+
+/// MODEL: a path, or a run of the workspace by number, name or "last".
+Result<ModelFolder> openModel(const std::string& text, const Invocation& invocation) {
+    std::error_code code;
+    if (fs::exists(text, code)) return engine::openModelFolder(text);
+    const auto run = store::Workspace{invocation.workspace}.findRun(text);
+    if (!run) return fail("is neither a path nor a run in the workspace " + invocation.workspace + ".", "Give a model folder, a checkpoint, a run or \"last\".", text);
+    return engine::openModelFolder(run->path);
+}
+
+struct Loaded {
+    ModelFolder folder;
+    std::unique_ptr<Network> network;
+};
+
+/// Says what went wrong and gives nothing, or gives the network.
+std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation) {
+    const auto device = engine::openDevice(options.device);
+    if (!device) {
+        invocation.fail(device.error(), protocol::NoDevice);
+        return {};
+    }
+    if (!device->note.empty()) std::fprintf(stderr, "%s\n", device->note.c_str());
+    engine::setThreads(options.threads);
+    auto folder = openModel(options.model, invocation);
+    auto network = folder ? engine::loadNetwork(*folder, {.device = device->device}) : tl::unexpected(folder.error());
+    if (!network) {
+        invocation.fail(network.error(), codeOf(network.error()));
+        return {};
+    }
+    return Loaded{std::move(*folder), std::move(*network)};
+}
+
+// ---- forward ----
+
+Result<at::Tensor> integersNamed(const SafetensorsFile& file, const char* name, bool isRequired) {
+    if (!isRequired && !file.has(name)) return at::Tensor();
+    CELLOOM_TRY(tensor, file.tensor(name));
+    if (tensor.dim() != 2 || at::isFloatingType(tensor.scalar_type()))
+        return fail(std::string(name) + " must be whole numbers of shape [B, T]; it has " + std::to_string(tensor.dim()) + " dimensions.");
+    return tensor.to(at::kLong);
+}
+
+Result<Batch> readBatch(const std::string& path) {
+    CELLOOM_TRY(file, SafetensorsFile::open(path));
+    Batch batch;
+    const std::pair<const char*, at::Tensor Batch::*> parts[] = {{"input_ids", &Batch::inputIds}, {"labels", &Batch::labels}, {"attention_mask", &Batch::attentionMask},
+                                                                 {"segments", &Batch::segments}, {"positions", &Batch::positions}};
+    for (const auto& [name, member] : parts) {
+        auto tensor = integersNamed(*file, name, std::string(name) == "input_ids");
+        if (!tensor) return fail(tensor.error().message, tensor.error().hint, path);
+        if (tensor->defined() && tensor->sizes() != (batch.inputIds.defined() ? batch.inputIds.sizes() : tensor->sizes()))
+            return fail(std::string(name) + " has another shape than input_ids.", {}, path);
+        batch.*member = *tensor;
+    }
+    return batch;
+}
+
+/// Keeps the residual stream: hidden.0 after the embedding, hidden.N after the last cell of layers.(N-1).
+void keepHidden(const graph::CellInstance& cell, const std::vector<at::Tensor>& outputs, std::map<std::string, at::Tensor>& kept) {
+    if (cell.type == "Embedding") kept["hidden.0"] = outputs[0].to(at::kFloat);
+    const std::string prefix = "layers.";
+    if (!cell.path.starts_with(prefix)) return;
+    const std::size_t end = cell.path.find('.', prefix.size());
+    if (end == std::string::npos) return;
+    kept["hidden." + std::to_string(std::atoll(cell.path.c_str() + prefix.size()) + 1)] = outputs[0].to(at::kFloat);
+}
+
+void runForward(const ForwardArguments& arguments, Invocation& invocation) {
+    const auto batch = readBatch(arguments.inputs);
+    if (!batch) return invocation.fail(batch.error(), protocol::BadInput);
+    auto loaded = load(arguments, invocation);
+    if (!loaded) return;
+    std::map<std::string, at::Tensor> results;
+    engine::ForwardOptions options;
+    if (arguments.writesHidden)
+        options.observer = [&](const graph::CellInstance& cell, const std::vector<at::Tensor>& outputs) { keepHidden(cell, outputs, results); };
+    const auto outputs = loaded->network->forward(*batch, options);
+    if (!outputs) return invocation.fail(outputs.error(), codeOf(outputs.error()));
+    for (const auto& [name, tensor] : *outputs) results[name] = tensor;
+    if (batch->labels.defined() && results.contains("logits")) {
+        at::NoGradGuard guard;
+        const engine::LossSum loss = engine::languageModelLoss(results["logits"], batch->labels, batch->segments);
+        if (loss.count == 0) return invocation.fail({"every label is ignored (-100), so there is no loss.", {}, arguments.inputs}, protocol::BadInput);
+        results["loss"] = loss.sum / loss.count;
+    }
+    if (auto status = engine::writeSafetensors(arguments.out, results); !status) return invocation.fail(status.error());
+    if (invocation.isJson) {
+        nlohmann::json shapes = nlohmann::json::object();
+        for (const auto& [name, tensor] : results) shapes[name] = tensor.sizes().vec();
+        std::printf("%s\n", nlohmann::json{{"out", arguments.out}, {"tensors", shapes}}.dump().c_str());
+        return;
+    }
+    for (const auto& [name, tensor] : results) {
+        if (tensor.dim() == 0) std::printf("%s = %.9g\n", name.c_str(), tensor.item<double>());
+        else std::fprintf(stderr, "%s [%s] written to %s\n", name.c_str(), c10::Join(", ", tensor.sizes()).c_str(), arguments.out.c_str());
+    }
+}
+
+// ---- predict ----
+
+void runPredict(PredictArguments arguments, Invocation& invocation) {
+    auto loaded = load(arguments, invocation);
+    if (!loaded) return;
+    if (loaded->folder.tokenizer.empty())
+        return invocation.fail({"has no tokenizer.model.", "Predicting from text needs the model's tokenizer beside its weights.", loaded->folder.path.string()}, protocol::BadInput);
+    const auto tokenizer = engine::Tokenizer::load(loaded->folder.tokenizer);
+    if (!tokenizer) return invocation.fail(tokenizer.error(), protocol::BadInput);
+    std::vector<std::int64_t> prompt = (*tokenizer)->encode(arguments.prompt);
+    if (prompt.empty() && (*tokenizer)->eos() >= 0) prompt.push_back((*tokenizer)->eos()); // between two documents: the start of a text
+    if ((*tokenizer)->eos() >= 0) arguments.sampling.stopTokens.push_back((*tokenizer)->eos());
+
+    engine::StreamDecoder decoder(**tokenizer);
+    std::string text;
+    const auto show = [&](const std::string& delta) {
+        text += delta;
+        if (invocation.isJson) return;
+        std::fputs(delta.c_str(), stdout);
+        std::fflush(stdout);
+    };
+    if (!invocation.isJson) std::fputs(arguments.prompt.c_str(), stdout);
+    const auto ids = engine::generate(*loaded->network, prompt, arguments.sampling, [&](std::int64_t id) {
+        show(decoder.push(id));
+        return true;
+    });
+    show(decoder.finish());
+    if (!invocation.isJson) std::fputc('\n', stdout);
+    if (!ids) return invocation.fail(ids.error(), codeOf(ids.error()));
+    if (invocation.isJson) std::printf("%s\n", nlohmann::json{{"prompt", arguments.prompt}, {"text", text}, {"ids", *ids}}.dump().c_str());
+}
+
+// ---- export-model ----
+
+void runExport(const ModelOptions& options, Invocation& invocation) {
+    auto loaded = load(options, invocation);
+    if (!loaded) return;
+    const auto status = engine::exportModel(*loaded->network, loaded->folder.document, loaded->folder.tokenizer, options.out);
+    if (!status) return invocation.fail(status.error());
+    if (invocation.isJson) std::printf("%s\n", nlohmann::json{{"from", loaded->folder.path.string()}, {"out", options.out}}.dump().c_str());
+    else std::printf("%s\n", options.out.c_str());
+}
+
+void addModelOptions(CLI::App& verb, ModelOptions& options) {
+    verb.add_option("--device", options.device, "auto, cpu or cuda")->capture_default_str();
+    verb.add_option("--threads", options.threads, "Threads of one operation; 0: all processors")->check(CLI::Range(0, 4096))->capture_default_str();
+}
+
+constexpr const char* kModelHelp = "A folder with config.json, a run (number, name or \"last\"), a checkpoint or an exported model";
+
+void addForward(CLI::App& app, Invocation& invocation) {
+    auto arguments = std::make_shared<ForwardArguments>();
+    CLI::App* verb = app.add_subcommand("forward", "Computes a model's logits (and loss) for tokens in a safetensors file");
+    verb->add_option("--model", arguments->model, kModelHelp)->required();
+    verb->add_option("--inputs", arguments->inputs, "safetensors with input_ids [B,T]; optional labels (-100 ignored), attention_mask, segments, positions")->required();
+    verb->add_option("--out", arguments->out, "safetensors to write: logits [B,T,V] and, with labels, loss; float32")->required();
+    verb->add_flag("--hidden", arguments->writesHidden, "Also write hidden.0 (embeddings) to hidden.N (before the final norm)");
+    addModelOptions(*verb, *arguments);
+    verb->callback([arguments, &invocation] { runForward(*arguments, invocation); });
+}
+
+void addPredict(CLI::App& app, Invocation& invocation) {
+    auto arguments = std::make_shared<PredictArguments>();
+    engine::SamplingOptions& sampling = arguments->sampling;
+    sampling.temperature = 0.8;
+    sampling.topP = 0.95;
+    CLI::App* verb = app.add_subcommand("predict", "Continues a text; writes it to stdout as it comes");
+    verb->add_option("--model", arguments->model, kModelHelp)->required();
+    verb->add_option("--prompt", arguments->prompt, "The text to continue; empty: the start of a document")->required();
+    verb->add_option("--max-new-tokens", sampling.maxNewTokens, "Tokens to write at most")->check(CLI::Range(1, 1000000))->capture_default_str();
+    verb->add_option("--temperature", sampling.temperature, "0: always the likeliest token")->check(CLI::NonNegativeNumber)->capture_default_str();
+    verb->add_option("--top-k", sampling.topK, "Draw from the k likeliest only; 0: all")->check(CLI::NonNegativeNumber)->capture_default_str();
+    verb->add_option("--top-p", sampling.topP, "Draw from the fewest tokens that reach this probability; 1: all")->capture_default_str();
+    verb->add_option("--repetition-penalty", sampling.repetitionPenalty, "Above 1: tokens already there become less likely")->capture_default_str();
+    verb->add_option("--seed", sampling.seed, "The same seed gives the same text")->capture_default_str();
+    addModelOptions(*verb, *arguments);
+    verb->callback([arguments, &invocation] { runPredict(*arguments, invocation); });
+}
+
+void addExportModel(CLI::App& app, Invocation& invocation) {
+    auto options = std::make_shared<ModelOptions>();
+    options->device = "cpu";
+    CLI::App* verb = app.add_subcommand("export-model", "Writes a run's or checkpoint's model as a folder that other tools read");
+    verb->add_option("model", options->model, kModelHelp)->required();
+    verb->add_option("--out", options->out, "The folder to make: model.safetensors, config.json, model.cells.json, tokenizer.model")->required();
+    verb->callback([options, &invocation] { runExport(*options, invocation); });
+}
+
+} // namespace
+
+void addModelVerbs(CLI::App& app, Invocation& invocation) {
+    addForward(app, invocation);
+    addPredict(app, invocation);
+    addExportModel(app, invocation);
+}
+
+} // namespace celloom::app
