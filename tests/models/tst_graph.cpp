@@ -70,8 +70,8 @@ QString oneProblem(const Document& document) {
 
 #define VERIFY_SAYS(text, ...)                                                                                                             \
     do {                                                                                                                                   \
-        const QString said = text;                                                                                                         \
-        for (const char* part : {__VA_ARGS__}) QVERIFY2(said.contains(part), qPrintable(said + "\nlacks: " + part));                       \
+        const QString whole = text;                                                                                                        \
+        for (const QString& part : QStringList{__VA_ARGS__}) QVERIFY2(whole.contains(part), qPrintable(whole + "\nlacks: " + part));       \
     } while (false)
 
 } // namespace
@@ -273,7 +273,7 @@ private Q_SLOTS:
         else
             given = value.toString().toStdString();
         cell(document.main, "up").params[name.toStdString()] = given;
-        VERIFY_SAYS(oneProblem(document), "up |", qPrintable(said), qPrintable("| " + name));
+        VERIFY_SAYS(oneProblem(document), "up |", said, "| " + name);
     }
 
     void missingParametersSayWhatTheyAre() {
@@ -486,7 +486,7 @@ private Q_SLOTS:
         QFETCH(QString, said);
         auto read = fromJson(json.toStdString(), "a.cells.json");
         QVERIFY(!read);
-        VERIFY_SAYS(QString::fromStdString(read.error().text()), "a.cells.json", qPrintable(said));
+        VERIFY_SAYS(QString::fromStdString(read.error().text()), "a.cells.json", said);
     }
 
     void theExampleInTheDocumentationRuns() {
