@@ -38,7 +38,7 @@ Result<TokenStream> tokenise(const std::vector<std::string>& documents, const To
     std::vector<std::int32_t> ids;
     std::vector<std::int64_t> starts{0};
     for (const std::string& document : documents) {
-        if (goOn && !goOn()) return fail("stopped.");
+        if (goOn && !goOn()) return fail(kStoppedMessage);
         for (const std::int64_t id : tokenizer.encode(document)) ids.push_back(static_cast<std::int32_t>(id));
         if (tokenizer.eos() >= 0) ids.push_back(static_cast<std::int32_t>(tokenizer.eos()));
         starts.push_back(static_cast<std::int64_t>(ids.size()));

@@ -16,7 +16,10 @@ struct TokenStream {
     at::Tensor starts; // int64 [D + 1]: document d is ids[starts[d], starts[d+1])
 };
 
-/// `goOn` is asked before each document; false ends the work with an error of the message "stopped.".
+/// The message of the error that ends work which was asked to stop.
+inline constexpr const char* kStoppedMessage = "stopped.";
+
+/// `goOn` is asked before each document; false ends the work with kStoppedMessage.
 Result<TokenStream> tokenise(const std::vector<std::string>& documents, const Tokenizer& tokenizer, const std::function<bool()>& goOn = {});
 
 /// The same, from `cacheFolder` where these documents were tokenised with this tokenizer before. `tokenizerHash` is its file's SHA-256.

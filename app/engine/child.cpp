@@ -1,0 +1,55 @@
+#include "app/engine/child.h"
+
+#include "engine/train/llm_trainer.h"
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+namespace celloom::app {
+namespace {
+
+std::atomic<bool> stopAsked{false}; // the one global: a signal handler can reach nothing else
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void askToStop(int) { stopAsked = true; }
+
+void catchSignals() {
+    struct sigaction action {};
+    action.sa_handler = askToStop;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    for (const int signal : {SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
+    ::signal(SIGPIPE, SIG_IGN); // a reader that went away is no reason to end
+}
+
+int refuse(const Error& error, int code) {
+    std::fprintf(stderr, "error: %s\n", error.text().c_str());
+    return code;
+}
+
+} // namespace
+
+int runChild(const std::filesystem::path& path) {
+    catchSignals();
+    const store::RunFolder folder{std::filesystem::absolute(path)};
+    const store::Workspace workspace{folder.path.parent_path().parent_path()}; // workspace/runs/0042-name
+    auto link = protocol::ChildLink::open(workspace, folder);
+    if (!link) return refuse(link.error(), protocol::Failure);
+    auto writer = store::RunWriter::open(folder.database());
+    if (!writer) return refuse(writer.error(), protocol::Failure);
+    auto recipe = recipe::Recipe::load(folder.recipe());
+    if (!recipe) {
+        (*writer)->event(0, "error", "failed", recipe.error().text(), recipe.error().hint);
+        return refuse(recipe.error(), protocol::BadInput);
+    }
+    engine::LLMTrainer trainer({folder, workspace.cache(), **writer, link->get(), &stopAsked,
+                                [](const std::string& line) {
+                                    std::printf("%s\n", line.c_str());
+                                    std::fflush(stdout);
+                                }},
+                               recipe->withAbsolutePaths());
+    return trainer.run().code;
+}
+
+} // namespace celloom::app

@@ -1,0 +1,154 @@
+#include "engine/train/checkpoint.h"
+
+#include "engine/checkpoint/atomic_folder.h"
+#include "engine/checkpoint/manifest.h"
+#include "engine/checkpoint/model_folder.h"
+#include "engine/checkpoint/safetensors.h"
+#include "models/base/files.h"
+#include "models/base/kill_points.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace celloom::engine {
+namespace fs = std::filesystem;
+using nlohmann::json;
+namespace {
+
+constexpr int kStateSchema = 1;
+constexpr const char* kPrefix = "step-";
+
+Status removeFolder(const fs::path& path) {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error) return fail("cannot be deleted: " + error.message() + ".", {}, path.string());
+    return {};
+}
+
+} // namespace
+
+std::string toJson(const RunProgressState& state) {
+    json corpus = json::array();
+    for (const CorpusFile& file : state.corpus)
+        corpus.push_back({{"path", file.path.string()}, {"sha256", file.sha256}, {"bytes", file.sizeBytes}, {"encoding", file.encoding}});
+    const LossScale::State& scale = state.model.lossScale;
+    json out = {{"schema", kStateSchema},
+                {"step", state.model.step},
+                {"fixed_learning_rate", state.model.fixedRate ? json(*state.model.fixedRate) : json()},
+                {"loss_scale", {{"value", scale.value}, {"current", scale.current}, {"last_change", scale.lastChange}, {"overflows", scale.overflowsInARow}}},
+                {"callbacks", state.callbacks},
+                {"corpus", corpus},
+                {"recipe", state.recipe},
+                {"threads", state.threads},
+                {"device", state.device},
+                {"elapsed_seconds", state.elapsedSeconds},
+                {"seconds_per_step", state.secondsPerStep},
+                {"baseline_perplexity", state.baselinePerplexity}};
+    return out.dump(2) + "\n";
+}
+
+Result<RunProgressState> progressStateFromJson(const std::string& text, const std::string& place) {
+    try {
+        const json in = json::parse(text);
+        if (in.at("schema") != kStateSchema) return fail("has state schema " + in.at("schema").dump() + "; this Celloom reads 1.", {}, place);
+        RunProgressState state;
+        state.model.step = in.at("step");
+        if (!in.at("fixed_learning_rate").is_null()) state.model.fixedRate = in.at("fixed_learning_rate").get<double>();
+        const json& scale = in.at("loss_scale");
+        state.model.lossScale = {scale.at("value"), scale.at("current"), scale.at("last_change"), scale.at("overflows")};
+        state.callbacks = in.at("callbacks");
+        for (const json& file : in.at("corpus"))
+            state.corpus.push_back({file.at("path").get<std::string>(), file.at("sha256"), file.at("bytes"), file.at("encoding")});
+        state.recipe = in.at("recipe");
+        state.threads = in.at("threads");
+        state.device = in.at("device");
+        state.elapsedSeconds = in.at("elapsed_seconds");
+        state.secondsPerStep = in.at("seconds_per_step");
+        state.baselinePerplexity = in.at("baseline_perplexity");
+        return state;
+    } catch (const json::exception& error) {
+        return fail(std::string("is damaged: ") + error.what() + ".", "Use another checkpoint.", place);
+    }
+}
+
+std::string checkpointName(std::int64_t step) {
+    const std::string digits = std::to_string(step);
+    return kPrefix + std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits;
+}
+
+std::int64_t checkpointStep(const fs::path& path) {
+    const std::string name = path.filename().string();
+    std::int64_t step = -1;
+    if (!name.starts_with(kPrefix)) return -1;
+    const char* begin = name.data() + std::string_view(kPrefix).size();
+    const auto [end, error] = std::from_chars(begin, name.data() + name.size(), step);
+    return error == std::errc() && end == name.data() + name.size() ? step : -1;
+}
+
+std::vector<fs::path> listCheckpoints(const fs::path& folder) {
+    std::vector<fs::path> out;
+    std::error_code error;
+    for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error))
+        if (item->is_directory() && checkpointStep(item->path()) >= 0) out.push_back(item->path());
+    std::sort(out.begin(), out.end(), [](const fs::path& a, const fs::path& b) { return checkpointStep(a) < checkpointStep(b); });
+    return out;
+}
+
+Result<fs::path> writeCheckpoint(const fs::path& folder, const CheckpointContent& content, const std::function<Status()>& beforeVisible) {
+    const fs::path target = folder / checkpointName(content.state.model.step);
+    CELLOOM_TRY(partial, AtomicFolder::create(target));
+    CELLOOM_TRY_STATUS(exportModel(content.network, content.document, content.tokenizer, partial.path()));
+    CELLOOM_TRY_STATUS(writeSafetensors(partial.path() / "trainer.safetensors", content.optimizer.state()));
+    CELLOOM_TRY_STATUS(writeFileAtomically(partial.path() / "state.json", toJson(content.state)));
+    CELLOOM_TRY_STATUS(writeManifest(partial.path()));
+    CELLOOM_TRY_STATUS(beforeVisible());
+    killPoint("checkpoint-write");
+    CELLOOM_TRY_STATUS(partial.commit(AtomicFolder::Existing::Replace));
+    return target;
+}
+
+Result<RunProgressState> verifyCheckpoint(const fs::path& checkpoint) {
+    CELLOOM_TRY_STATUS(verifyManifest(checkpoint));
+    const fs::path path = checkpoint / "state.json";
+    CELLOOM_TRY(text, readFile(path, 64 << 20));
+    return progressStateFromJson(text, path.string());
+}
+
+Status loadCheckpoint(const fs::path& checkpoint, Network& network, Optimizer& optimizer) {
+    CELLOOM_TRY(folder, openModelFolder(checkpoint));
+    CELLOOM_TRY_STATUS(loadWeights(folder, network));
+    const fs::path path = checkpoint / "trainer.safetensors";
+    CELLOOM_TRY(file, SafetensorsFile::open(path));
+    std::map<std::string, at::Tensor> tensors;
+    for (const std::string& name : file->names()) {
+        CELLOOM_TRY(tensor, file->tensor(name));
+        tensors[name] = tensor;
+    }
+    if (auto status = optimizer.restore(tensors); !status)
+        return fail(status.error().message, status.error().hint, path.string());
+    return {};
+}
+
+FoundCheckpoint newestCheckpoint(const fs::path& folder, const std::function<void(const Error&)>& report) {
+    const std::vector<fs::path> all = listCheckpoints(folder);
+    for (auto path = all.rbegin(); path != all.rend(); ++path) {
+        auto state = verifyCheckpoint(*path);
+        if (state) return {*path, std::move(*state)};
+        report(state.error());
+    }
+    return {};
+}
+
+Status pruneCheckpoints(const fs::path& folder, std::int64_t keep, const fs::path& best) {
+    const std::vector<fs::path> all = listCheckpoints(folder);
+    for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i)
+        if (all[i].filename() != best.filename()) CELLOOM_TRY_STATUS(removeFolder(all[i]));
+    std::error_code error;
+    for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error))
+        if (AtomicFolder::isPartial(item->path())) CELLOOM_TRY_STATUS(removeFolder(item->path()));
+    return {};
+}
+
+} // namespace celloom::engine

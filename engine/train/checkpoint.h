@@ -1,0 +1,66 @@
+// A run's checkpoints: model folders that anyone can open, with what resuming exactly needs beside them. They appear whole or not at all.
+#pragma once
+
+#include "engine/data/sources.h"
+#include "engine/train/model.h"
+#include "models/graph/document.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace celloom::engine {
+
+/// state.json. Random numbers need no state: the order of the data, dropout and samples are drawn from the recipe's seed and the step.
+struct RunProgressState {
+    Model::State model;
+    std::map<std::string, std::map<std::string, double>> callbacks; // by Callback::stateName()
+    std::vector<CorpusFile> corpus;
+    std::map<std::string, std::string> recipe; // fields on which the data's order hangs, as text: a resumed run must have the same
+    std::int64_t threads = 1; // another number changes the last digits of sums
+    std::string device;       // "cpu", "cuda"
+    double elapsedSeconds = 0; // of training, over all resumes
+    double secondsPerStep = 0; // moving average; 0: not known
+    double baselinePerplexity = 0; // of the bigram yardstick; 0: none
+};
+
+std::string toJson(const RunProgressState& state);
+Result<RunProgressState> progressStateFromJson(const std::string& text, const std::string& place);
+
+/// "step-000200".
+std::string checkpointName(std::int64_t step);
+/// The step of such a name, or -1.
+std::int64_t checkpointStep(const std::filesystem::path& path);
+/// Checkpoints of the folder, oldest first.
+std::vector<std::filesystem::path> listCheckpoints(const std::filesystem::path& folder);
+
+struct CheckpointContent {
+    const Network& network;
+    const graph::Document& document;
+    std::filesystem::path tokenizer; // empty: none
+    Optimizer& optimizer;
+    const RunProgressState& state;
+};
+
+/// Writes folder/step-NNNNNN: model files, trainer.safetensors, state.json, manifest.json. `beforeVisible` runs when all is written and
+/// before the folder gets its name (metrics up to here must be on the disk first). A checkpoint of the same step is replaced.
+Result<std::filesystem::path> writeCheckpoint(const std::filesystem::path& folder, const CheckpointContent& content,
+                                              const std::function<Status()>& beforeVisible);
+
+/// Verifies every file by checksum, then reads the state; nothing is loaded yet.
+Result<RunProgressState> verifyCheckpoint(const std::filesystem::path& checkpoint);
+/// Weights and moments.
+Status loadCheckpoint(const std::filesystem::path& checkpoint, Network& network, Optimizer& optimizer);
+
+struct FoundCheckpoint {
+    std::filesystem::path path; // empty: there is none
+    RunProgressState state;
+};
+/// The newest checkpoint that verifies. Each newer one that does not is handed to `report`.
+FoundCheckpoint newestCheckpoint(const std::filesystem::path& folder, const std::function<void(const Error&)>& report);
+
+/// Deletes all but the newest `keep` and `best` (empty: none), and what a killed process left half-written.
+Status pruneCheckpoints(const std::filesystem::path& folder, std::int64_t keep, const std::filesystem::path& best);
+
+} // namespace celloom::engine

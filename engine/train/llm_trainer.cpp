@@ -1,0 +1,192 @@
+#include "engine/train/llm_trainer.h"
+
+#include "engine/data/packed.h"
+#include "engine/generate/generate.h"
+#include "engine/train/run_callbacks.h"
+
+#include <algorithm>
+
+namespace celloom::engine {
+using store::RunState;
+namespace {
+
+std::string decimals(double value, int digits) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.*f", digits, value);
+    return text;
+}
+
+/// errno's sentences, as they arrive in an error's message.
+bool isDiskFull(const Error& error) {
+    return error.message.find("No space left on device") != std::string::npos || error.message.find("Disk quota exceeded") != std::string::npos;
+}
+
+} // namespace
+
+LLMTrainer::LLMTrainer(Setup setup, recipe::Recipe recipe)
+    : m_setup(std::move(setup)), m_recipe(std::move(recipe)), m_reporter(m_setup.writer, m_setup.link, m_setup.print),
+      m_control(m_reporter, m_setup.link, m_setup.stopSignal) {}
+
+LLMTrainer::~LLMTrainer() = default;
+
+RunResult LLMTrainer::run() {
+    Result<Model::End> end = Model::End::Stopped;
+    try {
+        m_reporter.state(RunState::Preparing);
+        end = work();
+    } catch (const std::exception& exception) {
+        end = tl::unexpected(errorOf(exception));
+    }
+    if (!end && end.error().message == kStoppedMessage) end = Model::End::Stopped;
+    if (!end) return failed(end.error());
+
+    sayEnd(*end);
+    const RunResult result = *end == Model::End::Finished  ? RunResult{protocol::Ok, RunState::Finished, {}}
+                             : *end == Model::End::Stopped ? RunResult{protocol::Interrupted, RunState::Stopped, {}}
+                                                           : RunResult{protocol::Diverged, RunState::Failed, divergence()};
+    m_reporter.state(result.state);
+    if (auto status = m_setup.writer.flush(); !status) return failed(status.error());
+    return result;
+}
+
+/// The run, in the order in which it happens.
+Result<Model::End> LLMTrainer::work() {
+    CELLOOM_TRY_STATUS(findCheckpoint());
+    setThreads();
+    CELLOOM_TRY_STATUS(readData());
+    CELLOOM_TRY_STATUS(buildNetwork());
+    CELLOOM_TRY_STATUS(loadWeightsToStartFrom());
+    CELLOOM_TRY_STATUS(measureBaseline());
+    if (m_control.isStopAsked()) return Model::End::Stopped;
+    return train();
+}
+
+Result<Model::End> LLMTrainer::train() {
+    const auto print = [this](const std::string& line) { m_reporter.print(line); };
+    MetricsCallback metrics(m_reporter);
+    LossMonitor lossMonitor(m_recipe.integer("callbacks.loss_monitor_steps"), print);
+    TimeMonitor timeMonitor(print);
+    TimeLimit timeLimit(m_reporter, m_recipe.real("train.max_minutes"));
+    std::unique_ptr<EvaluationCallback> evaluation;
+    if (m_data.validation)
+        evaluation = std::make_unique<EvaluationCallback>(
+            *m_data.validation, m_recipe.integer("evaluate.every_steps"), m_recipe.integer("evaluate.max_batches"), std::vector<Callback*>{&m_control},
+            [this](RunContext& context, const Evaluation& result) { reportEvaluation(context, result); });
+    SampleCallback sample(m_recipe.integer("sample.every_steps"), [this](RunContext&) { return writeSamples(); });
+    std::vector<Callback*> stateful;
+    ModelCheckpoint checkpoint(m_recipe.integer("checkpoint.every_steps"), m_recipe.flag("checkpoint.keep_best"),
+                               [&](RunContext& context, std::int64_t best) { return save(context, best, stateful); });
+    BeforeFirstCheckpoint beforeFirst(checkpoint);
+    m_control.attach(evaluation.get(), m_tokenizer ? &sample : nullptr, &checkpoint);
+
+    std::vector<Callback*> callbacks{&metrics, &lossMonitor};
+    if (m_recipe.flag("callbacks.time_monitor")) callbacks.push_back(&timeMonitor);
+    if (evaluation) callbacks.push_back(evaluation.get());
+    if (m_tokenizer) callbacks.push_back(&sample);
+    for (Callback* callback : {static_cast<Callback*>(&beforeFirst), static_cast<Callback*>(&checkpoint), static_cast<Callback*>(&timeLimit),
+                               static_cast<Callback*>(&m_control)})
+        callbacks.push_back(callback);
+    for (Callback* callback : callbacks) {
+        if (callback->stateName().empty()) continue;
+        stateful.push_back(callback);
+        if (const auto saved = m_state.callbacks.find(callback->stateName()); saved != m_state.callbacks.end()) callback->restore(saved->second);
+    }
+
+    const std::int64_t total = totalSteps(), perEpoch = m_model->planOf(*m_data.train).stepsPerEpoch();
+    m_reporter.beginTraining(m_model->step(), total, perEpoch, m_state.elapsedSeconds, m_state.secondsPerStep);
+    m_reporter.state(RunState::Running);
+    m_reporter.stage("training");
+    m_isTraining = true;
+    CELLOOM_TRY(end, m_model->train(total, *m_data.train, callbacks));
+    m_isTimeOver = timeLimit.isReached();
+    return end;
+}
+
+std::int64_t LLMTrainer::totalSteps() const {
+    const std::int64_t asked = m_recipe.integer("train.max_steps");
+    return asked > 0 ? asked : m_recipe.integer("train.epochs") * m_model->planOf(*m_data.train).stepsPerEpoch();
+}
+
+Status LLMTrainer::save(RunContext&, std::int64_t bestStep, const std::vector<Callback*>& stateful) {
+    m_reporter.stage("saving");
+    m_state.model = m_model->state();
+    m_state.elapsedSeconds = m_reporter.elapsedSeconds();
+    m_state.secondsPerStep = m_reporter.secondsPerStep();
+    for (const Callback* callback : stateful) m_state.callbacks[callback->stateName()] = callback->state();
+
+    const auto folder = m_setup.folder.checkpoints();
+    const CheckpointContent content{*m_network, m_document, m_tokenizer ? m_setup.folder.tokenizer() : std::filesystem::path(), *m_optimizer, m_state};
+    CELLOOM_TRY(path, writeCheckpoint(folder, content, [this] { return m_setup.writer.flush(); }));
+    const auto best = bestStep < 0 ? std::filesystem::path() : folder / checkpointName(bestStep);
+    CELLOOM_TRY_STATUS(pruneCheckpoints(folder, m_recipe.integer("checkpoint.keep_max"), best));
+    m_reporter.info("checkpoint", "Saved " + path.filename().string() + ".");
+    m_reporter.stage("training");
+    return {};
+}
+
+Status LLMTrainer::writeSamples() {
+    m_reporter.stage("writing a sample");
+    SamplingOptions options;
+    options.maxNewTokens = static_cast<int>(m_recipe.integer("sample.max_new_tokens"));
+    options.temperature = m_recipe.real("sample.temperature");
+    options.topK = static_cast<int>(m_recipe.integer("sample.top_k"));
+    options.topP = m_recipe.real("sample.top_p");
+    options.seed = static_cast<std::uint64_t>(m_recipe.integer("sample.seed"));
+    if (m_tokenizer->eos() >= 0) options.stopTokens = {m_tokenizer->eos()};
+    std::vector<std::string> prompts = m_recipe.list("sample.prompts");
+    if (prompts.empty()) prompts = {""};
+    for (const std::string& prompt : prompts) {
+        std::vector<std::int64_t> ids = m_tokenizer->encode(prompt);
+        if (ids.empty()) ids = {std::max<std::int64_t>(m_tokenizer->eos(), 0)}; // documents follow an end token
+        const std::string given = m_tokenizer->decode(ids);
+        CELLOOM_TRY(written, generate(*m_network, ids, options, [this](std::int64_t) { return !m_control.isStopAsked(); }));
+        ids.insert(ids.end(), written.begin(), written.end());
+        m_reporter.sample(prompt, m_tokenizer->decode(ids).substr(given.size()));
+    }
+    m_reporter.stage("training");
+    return {};
+}
+
+void LLMTrainer::reportEvaluation(RunContext&, const Evaluation& evaluation) {
+    m_lastPerplexity = evaluation.perplexity();
+    m_reporter.metric("eval/loss", evaluation.loss);
+    m_reporter.metric("eval/perplexity", evaluation.perplexity());
+    m_reporter.info("evaluation", "Validation loss " + decimals(evaluation.loss, 4) + ", perplexity " + decimals(evaluation.perplexity(), 2) + " over " +
+                                      std::to_string(evaluation.tokens) + " tokens.");
+}
+
+void LLMTrainer::sayEnd(Model::End end) {
+    const std::string step = std::to_string(m_model ? m_model->step() : 0);
+    if (end == Model::End::Diverged) {
+        const Model::Divergence& at = m_model->divergence();
+        m_setup.writer.metric(at.step, at.epoch, "train/loss", at.loss);
+        m_setup.writer.metric(at.step, at.epoch, "train/grad_norm", at.gradNorm);
+        return m_reporter.error("diverged", divergence());
+    }
+    if (end == Model::End::Finished) m_reporter.info("finished", "Finished after " + step + " steps.");
+    else m_reporter.info("stopped", (m_isTimeOver ? "The time limit is reached: stopped after step " : "Stopped after step ") + step + ".");
+    if (m_lastPerplexity > 0 && m_state.baselinePerplexity > 0)
+        m_reporter.info("comparison", "Validation perplexity " + decimals(m_lastPerplexity, 2) + "; an interpolated bigram model over the same tokens has " +
+                                          decimals(m_state.baselinePerplexity, 2) + ".");
+}
+
+Error LLMTrainer::divergence() const {
+    Error error = m_model->divergence().error;
+    const auto checkpoints = listCheckpoints(m_setup.folder.checkpoints());
+    error.hint += checkpoints.empty() ? " No checkpoint was saved before." : " The last good checkpoint is " + checkpoints.back().filename().string() + ".";
+    return error;
+}
+
+RunResult LLMTrainer::failed(const Error& error) {
+    RunResult result{protocol::Failure, RunState::Failed, error};
+    if (isDiskFull(error)) result.code = protocol::DiskFull;
+    else if (isOutOfMemory(error)) result.code = protocol::OutOfMemory;
+    else if (m_isDeviceMissing) result.code = protocol::NoDevice;
+    else if (!m_isTraining) result.code = protocol::BadInput; // refused before training began
+    m_reporter.error("failed", error);
+    m_reporter.state(RunState::Failed);
+    if (auto status = m_setup.writer.flush(); !status) m_reporter.print("error: " + status.error().text());
+    return result;
+}
+
+} // namespace celloom::engine

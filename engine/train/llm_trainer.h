@@ -1,0 +1,83 @@
+// The one class above Model: a recipe carried out on a language model, from files to a finished run in its folder.
+#pragma once
+
+#include "engine/data/prepare.h"
+#include "engine/train/checkpoint.h"
+#include "engine/train/run_control.h"
+#include "models/protocol/protocol.h"
+#include "models/store/run_folder.h"
+
+#include <atomic>
+
+namespace celloom::engine {
+
+struct RunResult {
+    protocol::ExitCode code = protocol::Ok;
+    store::RunState state = store::RunState::Finished;
+    Error error; // of a run that failed or diverged
+};
+
+class LLMTrainer {
+public:
+    struct Setup {
+        store::RunFolder folder;
+        std::filesystem::path cacheFolder; // tokenised data
+        store::RunWriter& writer;
+        protocol::ChildLink* link = nullptr;           // may be null
+        const std::atomic<bool>* stopSignal = nullptr; // may be null
+        std::function<void(const std::string&)> print; // lines for the log
+    };
+    LLMTrainer(Setup setup, recipe::Recipe recipe);
+    ~LLMTrainer();
+
+    /// Where the folder's run was begun before, it goes on from the newest checkpoint that verifies, or from the start when there is none.
+    /// Runs to an end, whatever it is, and says it: state in run.db, an event, the exit code. Exceptions of LibTorch end here too.
+    RunResult run();
+
+private:
+    Result<Model::End> work();
+
+    // Before training: llm_trainer_setup.cpp.
+    Status findCheckpoint();
+    Status checkRecipeUnchanged();
+    void setThreads();
+    Status readData();
+    Status readText();
+    Status chooseDevice();
+    Status buildNetwork();
+    Status buildDocument();
+    Status prepareTokenRows();
+    Status loadWeightsToStartFrom();
+    Status checkCorpus(const std::vector<CorpusFile>& files);
+    Status measureBaseline();
+
+    Result<Model::End> train();
+    Status save(RunContext& context, std::int64_t bestStep, const std::vector<Callback*>& stateful);
+    Status writeSamples();
+    void reportEvaluation(RunContext& context, const Evaluation& evaluation);
+    void sayEnd(Model::End end);
+    Error divergence() const;
+    RunResult failed(const Error& error);
+    std::int64_t totalSteps() const;
+
+    Setup m_setup;
+    recipe::Recipe m_recipe;
+    RunReporter m_reporter;
+    RunControl m_control;
+    FoundCheckpoint m_found;
+    RunProgressState m_state;
+
+    std::unique_ptr<Tokenizer> m_tokenizer; // null where token files come without one
+    DataFiles m_files;
+    PreparedData m_data;
+    at::Device m_device = at::kCPU;
+    graph::Document m_document;
+    recipe::TreatmentTable m_treatment;
+    std::unique_ptr<Network> m_network;
+    std::unique_ptr<Optimizer> m_optimizer;
+    std::unique_ptr<Model> m_model;
+    double m_lastPerplexity = 0; // of the newest evaluation; 0: none
+    bool m_isResume = false, m_isTraining = false, m_isTimeOver = false, m_isDeviceMissing = false;
+};
+
+} // namespace celloom::engine

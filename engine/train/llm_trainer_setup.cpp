@@ -1,0 +1,230 @@
+// What a run does before its first step: the newest checkpoint, data, tokenizer, network, weights, the bigram yardstick.
+#include "engine/train/llm_trainer.h"
+
+#include "engine/checkpoint/model_folder.h"
+#include "engine/data/bigram.h"
+#include "engine/exec/device.h"
+#include "models/base/files.h"
+#include "models/families/families.h"
+#include "models/graph/json.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <thread>
+
+namespace celloom::engine {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t kBaselineRows = 200000; // bounds the yardstick's time and memory on large corpora
+constexpr const char* kVocabulary = "vocab";   // the hyper-parameter's name in every family's graph
+constexpr std::array kFixedFields{"seed",          "train.batch_size", "train.accumulation", "train.sequence_length", "train.drop_last",
+                                  "data.documents", "data.attention",   "data.shuffle",       "data.validation_fraction"};
+constexpr const char* kCorpusFile = "corpus.json"; // in the run's folder: files, hashes and encodings, from before the first checkpoint on
+
+std::string plural(std::size_t count, const std::string& noun) { return std::to_string(count) + " " + noun + (count == 1 ? "" : "s"); }
+
+/// "GB 18030 (1 file), UTF-8 (120 files)"
+std::string encodingsOf(const std::vector<CorpusFile>& files) {
+    std::map<std::string, std::size_t> counts;
+    for (const CorpusFile& file : files) ++counts[file.encoding];
+    std::string out;
+    for (const auto& [encoding, count] : counts) out += (out.empty() ? "" : ", ") + encoding + " (" + plural(count, "file") + ")";
+    return out;
+}
+
+/// Writes an override into the document itself, so that checkpoints carry it.
+Status override(graph::Document& document, const std::string& name, const graph::ParamValue& value) {
+    auto& hyper = document.main.hyper;
+    const auto found = std::find_if(hyper.begin(), hyper.end(), [&](const graph::HyperParameter& h) { return h.name == name; });
+    if (found != hyper.end()) {
+        found->value = value;
+        return {};
+    }
+    std::string known;
+    for (const graph::HyperParameter& h : hyper) known += (known.empty() ? "" : ", ") + h.name;
+    return fail("The model has no hyper-parameter \"" + name + "\".", "It has: " + known + ".", "model.overrides");
+}
+
+} // namespace
+
+Status LLMTrainer::findCheckpoint() {
+    m_isResume = fs::exists(m_setup.folder.path / kCorpusFile);
+    if (!m_isResume) return {};
+    m_found = newestCheckpoint(m_setup.folder.checkpoints(), [&](const Error& error) {
+        m_reporter.warning("damaged_checkpoint", {error.message + " The checkpoint before it is used.", error.hint, error.place});
+    });
+    m_state = m_found.state;
+    const bool isFromStart = m_found.path.empty();
+    CELLOOM_TRY_STATUS(m_setup.writer.supersedeAfter(isFromStart ? -1 : m_state.model.step));
+    m_reporter.info("resumed", isFromStart ? "Resumed from the beginning: no checkpoint had been saved."
+                                           : "Resumed from " + m_found.path.filename().string() + ".");
+    return isFromStart ? Status() : checkRecipeUnchanged();
+}
+
+Status LLMTrainer::checkRecipeUnchanged() {
+    for (const auto& [key, before] : m_state.recipe)
+        if (recipe::findField(key) && m_recipe.toText(key) != before)
+            return fail("was " + before + " when the run began and is " + m_recipe.toText(key) + " now; the position in the data would be lost.",
+                        "Set it back, or start a new run from the checkpoint's weights.", key);
+    return {};
+}
+
+void LLMTrainer::setThreads() {
+    const std::int64_t asked = m_found.path.empty() ? m_recipe.integer("threads") : m_state.threads;
+    m_state.threads = asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
+    at::set_num_threads(static_cast<int>(m_state.threads));
+}
+
+Status LLMTrainer::readData() {
+    CELLOOM_TRY(files, findDataFiles(m_recipe));
+    m_files = std::move(files);
+    if (!m_files.areTokens) return readText();
+    const fs::path tokenizer = m_setup.folder.tokenizer();
+    if (m_recipe.text("tokenizer.path").empty() && !fs::exists(tokenizer)) return {};
+    CELLOOM_TRY(loaded, obtainTokenizer(m_recipe, {}, tokenizer));
+    m_tokenizer = std::move(loaded);
+    return {};
+}
+
+Status LLMTrainer::readText() {
+    m_reporter.stage("reading text");
+    CELLOOM_TRY(split, readTextSplit(m_recipe, m_files));
+    CELLOOM_TRY_STATUS(checkCorpus(split.files));
+    m_reporter.info("data", "Read " + plural(split.files.size(), "file") + ", " + encodingsOf(split.files) + ": " + plural(split.train.size(), "document") +
+                                " to learn from, " + std::to_string(split.validation.size()) + " held out.");
+    m_reporter.stage("training the tokenizer");
+    const fs::path path = m_setup.folder.tokenizer();
+    CELLOOM_TRY(tokenizer, obtainTokenizer(m_recipe, split.train, path));
+    m_tokenizer = std::move(tokenizer);
+    CELLOOM_TRY(hash, sha256OfFile(path));
+    m_reporter.stage("tokenising");
+    CELLOOM_TRY(data, prepareText(m_recipe, std::move(split), *m_tokenizer, hash, m_setup.cacheFolder, [this] { return !m_control.isStopAsked(); }));
+    m_data = std::move(data);
+    m_reporter.info("tokenizer", "The tokenizer has " + std::to_string(m_tokenizer->vocabSize()) + " pieces; " + plural(m_data.train->size(), "sequence") +
+                                     " of " + std::to_string(m_data.sequenceLength) + " tokens to learn from.");
+    return {};
+}
+
+/// A resumed run continues in the middle of its data, so these must be the files that it began with.
+Status LLMTrainer::checkCorpus(const std::vector<CorpusFile>& files) {
+    const fs::path path = m_setup.folder.path / kCorpusFile;
+    if (m_isResume) {
+        CELLOOM_TRY(text, readFile(path, 64 << 20));
+        CELLOOM_TRY(before, progressStateFromJson(text, path.string()));
+        CELLOOM_TRY_STATUS(checkUnchanged(before.corpus, files));
+    }
+    if (!m_found.path.empty()) CELLOOM_TRY_STATUS(checkUnchanged(m_state.corpus, files));
+    m_state.corpus = files;
+    return writeFileAtomically(path, toJson(m_state));
+}
+
+Status LLMTrainer::buildDocument() {
+    CELLOOM_TRY(document, families::openModel(m_recipe.text("model.source")));
+    m_document = std::move(document);
+    CELLOOM_TRY(overrides, m_recipe.modelOverrides());
+    if (m_tokenizer && m_recipe.text("model.weights").empty())
+        overrides.emplace(kVocabulary, std::int64_t(m_tokenizer->vocabSize())); // an override of the user's goes first
+    for (const auto& [name, value] : overrides) CELLOOM_TRY_STATUS(override(m_document, name, value));
+    return writeFileAtomically(m_setup.folder.graph(), graph::toJson(m_document));
+}
+
+Status LLMTrainer::chooseDevice() {
+    auto choice = openDevice(m_recipe.text("device"));
+    if (!choice) {
+        m_isDeviceMissing = true;
+        return tl::unexpected(choice.error());
+    }
+    m_device = choice->device;
+    m_state.device = m_device.is_cpu() ? "cpu" : "cuda";
+    if (!choice->note.empty()) m_reporter.info("device", choice->note);
+    return {};
+}
+
+Status LLMTrainer::buildNetwork() {
+    m_reporter.stage("building the network");
+    CELLOOM_TRY_STATUS(buildDocument());
+    graph::Expansion expansion = graph::expand(m_document);
+    if (!expansion.ok()) return tl::unexpected(expansion.firstError());
+    const std::int64_t vocabulary = expansion.model.hyperInteger(kVocabulary, 0);
+    if (m_tokenizer && vocabulary > 0 && m_tokenizer->vocabSize() > vocabulary)
+        return fail("The tokenizer has " + std::to_string(m_tokenizer->vocabSize()) + " pieces, the model's vocabulary " + std::to_string(vocabulary) + ".",
+                    "Choose the tokenizer that belongs to the model, or raise its vocabulary.", "tokenizer.path");
+    CELLOOM_TRY(rules, m_recipe.rules());
+    CELLOOM_TRY(treatment, recipe::resolve(expansion.model, rules));
+    m_treatment = std::move(treatment);
+
+    NetworkOptions options;
+    CELLOOM_TRY_STATUS(chooseDevice());
+    options.device = m_device;
+    options.ampLevel = m_recipe.text("precision.amp_level") == "O2" ? AmpLevel::O2 : AmpLevel::O0;
+    options.halfType = m_recipe.text("precision.half_type") == "float16" ? at::kHalf : at::kBFloat16;
+    options.seed = static_cast<std::uint64_t>(m_recipe.integer("seed"));
+    options.initStd = m_recipe.real("model.init_std");
+    options.initialise = m_found.path.empty() && m_recipe.text("model.weights").empty();
+    CELLOOM_TRY(network, Network::create(std::move(expansion.model), m_treatment, options));
+    m_network = std::move(network);
+    CELLOOM_TRY(optimizer, makeOptimizer(m_recipe, m_network->parameters(), m_treatment));
+    m_optimizer = std::move(optimizer);
+    for (const char* key : kFixedFields) m_state.recipe[key] = m_recipe.toText(key);
+    return m_files.areTokens ? prepareTokenRows() : Status();
+}
+
+Status LLMTrainer::prepareTokenRows() {
+    m_reporter.stage("reading text");
+    const std::int64_t vocabulary = m_network->model().hyperInteger(kVocabulary, 0);
+    CELLOOM_TRY(data, prepareTokens(m_recipe, m_files, vocabulary));
+    m_data = std::move(data);
+    CELLOOM_TRY_STATUS(checkCorpus(m_data.files));
+    m_reporter.info("data", "Read " + plural(m_data.files.size(), "token file") + ": " + std::to_string(m_data.train->size()) + " sequences of " +
+                                std::to_string(m_data.sequenceLength) + " tokens to learn from.");
+    return {};
+}
+
+/// The checkpoint that is resumed from, else the recipe's model.weights, else what the network was drawn with.
+Status LLMTrainer::loadWeightsToStartFrom() {
+    ModelOptions options;
+    options.batchSize = m_recipe.integer("train.batch_size");
+    options.accumulation = m_recipe.integer("train.accumulation");
+    options.tail = m_recipe.flag("train.drop_last") ? EpochTail::Drop : EpochTail::Run;
+    options.shuffle = m_recipe.flag("data.shuffle");
+    options.seed = static_cast<std::uint64_t>(m_recipe.integer("seed"));
+    options.clipNorm = m_recipe.real("optimizer.clip_norm");
+    options.lossScale = LossScale::of(m_recipe);
+    m_model = std::make_unique<Model>(*m_network, *m_optimizer, recipe::Schedule{}, options);
+    if (m_model->planOf(*m_data.train).stepsPerEpoch() == 0)
+        return fail("The data fills no step: it has " + std::to_string(m_data.train->size()) + " sequences, a step needs " +
+                        std::to_string(options.batchSize * options.accumulation) + ".",
+                    "Lower the batch size or the accumulation, or do not drop the last batch.", "train.batch_size");
+    CELLOOM_TRY(schedule, recipe::scheduleOf(m_recipe, totalSteps()));
+    m_model = std::make_unique<Model>(*m_network, *m_optimizer, schedule, options);
+
+    if (const std::string& weights = m_recipe.text("model.weights"); m_found.path.empty() && !weights.empty()) {
+        CELLOOM_TRY(folder, openModelFolder(weights));
+        return loadWeights(folder, *m_network);
+    }
+    if (m_found.path.empty()) return {};
+    if (m_found.state.model.step >= totalSteps())
+        m_reporter.info("complete", "All " + std::to_string(totalSteps()) + " steps are done already. To train on, resume with more epochs or steps.");
+    CELLOOM_TRY_STATUS(loadCheckpoint(m_found.path, *m_network, *m_optimizer));
+    m_model->restore(m_found.state.model);
+    return {};
+}
+
+Status LLMTrainer::measureBaseline() {
+    if (m_files.areTokens || !m_data.validation || m_state.baselinePerplexity > 0) return {};
+    m_reporter.stage("bigram baseline");
+    const BigramModel bigram = BigramModel::fit(*m_data.train, m_tokenizer->vocabSize(), kBaselineRows);
+    m_state.baselinePerplexity = bigram.perplexity(*m_data.validation);
+    m_reporter.metric("baseline/bigram_perplexity", m_state.baselinePerplexity);
+    char perplexity[32];
+    std::snprintf(perplexity, sizeof perplexity, "%.2f", m_state.baselinePerplexity);
+    m_reporter.info("baseline", std::string("An interpolated bigram model has perplexity ") + perplexity +
+                                    " on the validation data: a language model that learned something goes below it.");
+    return {};
+}
+
+} // namespace celloom::engine

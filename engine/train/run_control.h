@@ -1,0 +1,44 @@
+// Commands from outside: pause, go on, stop, save, evaluate, sample, another learning rate. Looked at between steps and between the
+// batches of an evaluation.
+#pragma once
+
+#include "engine/train/callbacks.h"
+#include "engine/train/run_reporter.h"
+
+#include <atomic>
+#include <deque>
+
+namespace celloom::engine {
+
+class RunControl : public Callback {
+public:
+    /// `stopSignal` is set by a signal handler and means Stop. Either may be null.
+    RunControl(RunReporter& reporter, protocol::ChildLink* link, const std::atomic<bool>* stopSignal)
+        : m_reporter(reporter), m_link(link), m_stopSignal(stopSignal) {}
+    /// What commands act on; null where the run has none.
+    void attach(EvaluationCallback* evaluation, SampleCallback* sample, ModelCheckpoint* checkpoint);
+
+    /// For work before the first step: true once a stop was asked for. Other commands wait.
+    bool isStopAsked();
+
+    Status begin(RunContext& context) override;
+    Status stepEnd(RunContext& context) override; // last in the list: the step is complete, measured and saved
+    Status onEvalStepEnd(RunContext& context) override;
+
+private:
+    void collect();
+    Status obey(const protocol::Command& command, RunContext& context);
+    void waitForSomethingToDo();
+    void stop(RunContext& context);
+
+    RunReporter& m_reporter;
+    protocol::ChildLink* m_link;
+    const std::atomic<bool>* m_stopSignal;
+    EvaluationCallback* m_evaluation = nullptr;
+    SampleCallback* m_sample = nullptr;
+    ModelCheckpoint* m_checkpoint = nullptr;
+    std::deque<protocol::Command> m_pending;
+    bool m_isStopAsked = false, m_isPaused = false;
+};
+
+} // namespace celloom::engine

@@ -1,0 +1,59 @@
+// What a run says while it works: metrics and events into run.db, progress and messages to whoever listens, lines into the log.
+#pragma once
+
+#include "engine/train/callback.h"
+#include "models/protocol/child_link.h"
+#include "models/store/run_store.h"
+
+#include <functional>
+#include <string>
+
+namespace celloom::engine {
+
+class RunReporter {
+public:
+    /// `link` may be null: nobody listens. All are used, not owned.
+    RunReporter(store::RunWriter& writer, protocol::ChildLink* link, std::function<void(const std::string&)> print)
+        : m_writer(writer), m_link(link), m_print(std::move(print)) {}
+
+    void info(const std::string& kind, const std::string& message, const std::string& data = {}) { event("info", kind, message, {}, data); }
+    void warning(const std::string& kind, const Error& error) { event("warning", kind, error.place.empty() ? error.message : error.place + ": " + error.message, error.hint); }
+    void error(const std::string& kind, const Error& error) { event("error", kind, error.place.empty() ? error.message : error.place + ": " + error.message, error.hint); }
+    void metric(const std::string& name, double value);
+    void sample(const std::string& prompt, const std::string& text);
+    void print(const std::string& line) { m_print(line); }
+
+    /// Shown to the user: "reading text", "training the tokenizer", "tokenising", "bigram baseline", "building the network", "training",
+    /// "evaluating", "writing a sample", "saving", "paused".
+    void stage(const std::string& stage);
+    void state(store::RunState state);
+    store::RunState state() const { return m_progress.state; }
+
+    /// The steps of the whole run, and what earlier parts of a resumed run took.
+    void beginTraining(std::int64_t step, std::int64_t totalSteps, std::int64_t stepsPerEpoch, double elapsedSeconds, double secondsPerStep);
+    /// After each step; `context` gives step and epoch of all that is said until the next.
+    void stepDone(const CallbackParams& params);
+    /// The time from here to the matching endPause counts neither as elapsed nor in the time left.
+    void beginPause();
+    void endPause();
+    /// Tells readers that the run lives though it makes no step (a pause, a long evaluation).
+    void heartbeat() { send(); }
+
+    double elapsedSeconds() const;
+    double secondsPerStep() const { return m_secondsPerStep; }
+    store::RunWriter& writer() { return m_writer; }
+
+private:
+    void event(const std::string& level, const std::string& kind, const std::string& message, const std::string& hint, const std::string& data = {});
+    void send();
+
+    store::RunWriter& m_writer;
+    protocol::ChildLink* m_link;
+    std::function<void(const std::string&)> m_print;
+    store::Progress m_progress;
+    double m_elapsedBefore = 0, m_startTime = -1, m_lastStepTime = 0, m_pauseStart = -1; // steady clock
+    double m_secondsPerStep = 0;
+    std::int64_t m_stepsPerEpoch = 0;
+};
+
+} // namespace celloom::engine
