@@ -1,0 +1,161 @@
+// The verbs about models and machines as a user runs them: what is written, what is said, which exit code.
+#include "engine/checkpoint/safetensors.h"
+#include "models/base/files.h"
+#include "models/protocol/protocol.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+#include <nlohmann/json.hpp>
+
+using namespace celloom;
+using namespace celloom::engine;
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+struct Outcome {
+    int code = -1;
+    std::string out, err;
+};
+
+Outcome runEngine(const QStringList& arguments) {
+    QProcess process;
+    process.start(CELLOOM_BIN "/celloom-engine", arguments);
+    if (!process.waitForFinished(120000)) process.kill();
+    return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, process.readAllStandardOutput().toStdString(), process.readAllStandardError().toStdString()};
+}
+
+at::Tensor tensorOf(const fs::path& path, const std::string& name) {
+    const auto file = SafetensorsFile::open(path);
+    const auto tensor = file ? (*file)->tensor(name) : Result<at::Tensor>(tl::unexpected(file.error()));
+    if (!tensor) qFatal("%s", tensor.error().text().c_str());
+    return tensor->clone();
+}
+
+double largest(const at::Tensor& difference) { return difference.abs().max().item<double>(); }
+
+} // namespace
+
+class TestModelVerbs : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void forwardEqualsTheFixture_data();
+    void forwardEqualsTheFixture();
+    void forwardHonoursTheMask();
+    void forwardRefusesInputsThatDoNotFit();
+    void exportedModelGivesTheSameLogits();
+    void estimateCountsAsDerived();
+    void selftestPassesAndSaysWhatItSkipped();
+    void aDeviceThatIsNotThereHasItsExitCode();
+    void doctorSaysWhatThisMachineHas();
+
+private:
+    QTemporaryDir m_folder;
+    QString path(const char* name) const { return m_folder.filePath(name); }
+};
+
+void TestModelVerbs::forwardEqualsTheFixture_data() {
+    QTest::addColumn<QString>("name");
+    QTest::newRow("rotary") << QString("baichuan_7b");
+    QTest::newRow("ALiBi") << QString("baichuan_13b");
+}
+
+void TestModelVerbs::forwardEqualsTheFixture() {
+    QFETCH(QString, name);
+    const QString folder = QString(CELLOOM_FIXTURES "/%1").arg(name);
+    const Outcome outcome = runEngine({"forward", "--model", folder, "--inputs", folder + "/inputs.safetensors", "--out", path("o.safetensors"), "--hidden"});
+    QVERIFY2(outcome.code == 0, outcome.err.c_str());
+    const fs::path written = path("o.safetensors").toStdString(), expected = (folder + "/expected.safetensors").toStdString();
+    for (const char* part : {"logits", "hidden.0", "hidden.1", "hidden.2"}) QVERIFY2(largest(tensorOf(written, part) - tensorOf(expected, part)) < 5e-5, part);
+    const json numbers = json::parse(*readFile((folder + "/expected.json").toStdString()));
+    QVERIFY(std::abs(tensorOf(written, "loss").item<double>() - numbers["loss_f32"].get<double>()) < numbers["suggested_tolerance"]["loss_abs"].get<double>());
+}
+
+void TestModelVerbs::forwardHonoursTheMask() {
+    const QString folder = CELLOOM_FIXTURES "/baichuan_7b";
+    const fs::path inputs = (folder + "/inputs.safetensors").toStdString(), expected = (folder + "/expected.safetensors").toStdString();
+    const at::Tensor mask = tensorOf(inputs, "attention_mask_left");
+    QVERIFY(writeSafetensors(path("left.safetensors").toStdString(), {{"input_ids", tensorOf(inputs, "input_ids_left")}, {"attention_mask", mask}}));
+    const Outcome outcome = runEngine({"forward", "--model", folder, "--inputs", path("left.safetensors"), "--out", path("o.safetensors"), "--json"});
+    QVERIFY2(outcome.code == 0, outcome.err.c_str());
+    QCOMPARE(json::parse(outcome.out)["tensors"]["logits"], (json{2, 24, 512}));
+    QVERIFY(largest((tensorOf(path("o.safetensors").toStdString(), "logits") - tensorOf(expected, "logits_left")) * mask.unsqueeze(-1)) < 5e-5);
+}
+
+void TestModelVerbs::forwardRefusesInputsThatDoNotFit() {
+    const QString folder = CELLOOM_FIXTURES "/baichuan_7b";
+    const fs::path inputs = (folder + "/inputs.safetensors").toStdString();
+    const at::Tensor ids = tensorOf(inputs, "input_ids");
+    const auto refused = [&](const std::map<std::string, at::Tensor>& tensors, const char* says) {
+        if (!writeSafetensors(path("bad.safetensors").toStdString(), tensors)) return false;
+        const Outcome outcome = runEngine({"forward", "--model", folder, "--inputs", path("bad.safetensors"), "--out", path("never.safetensors")});
+        return outcome.code == protocol::BadInput && outcome.err.find(says) != std::string::npos && !QFile::exists(path("never.safetensors"));
+    };
+    QVERIFY(refused({{"ids", ids}}, "input_ids"));
+    QVERIFY(refused({{"input_ids", ids[0]}}, "[B, T]"));
+    QVERIFY(refused({{"input_ids", ids.to(at::kFloat)}}, "whole numbers"));
+    QVERIFY(refused({{"input_ids", ids}, {"labels", ids[0].unsqueeze(0)}}, "another shape"));
+    QVERIFY(refused({{"input_ids", ids + 1000}}, "embed_tokens"));
+    QVERIFY(refused({{"input_ids", ids}, {"labels", ids * 0 - 100}}, "ignored"));
+}
+
+void TestModelVerbs::exportedModelGivesTheSameLogits() {
+    const QString folder = CELLOOM_FIXTURES "/baichuan_13b";
+    const Outcome exported = runEngine({"export-model", folder, "--out", path("exported")});
+    QVERIFY2(exported.code == 0, exported.err.c_str());
+    for (const QString& model : {folder, path("exported")}) {
+        const Outcome outcome = runEngine({"forward", "--model", model, "--inputs", folder + "/inputs.safetensors", "--out", path(model == folder ? "a.st" : "b.st")});
+        QVERIFY2(outcome.code == 0, outcome.err.c_str());
+    }
+    QVERIFY(at::equal(tensorOf(path("a.st").toStdString(), "logits"), tensorOf(path("b.st").toStdString(), "logits")));
+    QVERIFY(runEngine({"export-model", folder, "--out", path("exported")}).code != 0); // never over another
+}
+
+void TestModelVerbs::estimateCountsAsDerived() {
+    QVERIFY(writeFileAtomically(path("r.json").toStdString(), R"({"train": {"batch_size": 2, "sequence_length": 16, "accumulation": 3}})"));
+    const Outcome outcome = runEngine({"estimate", path("r.json"), "--json"});
+    QVERIFY2(outcome.code == 0, outcome.err.c_str());
+    const json e = json::parse(outcome.out);
+    const std::int64_t parameters = 5261568; // 2·4096·256 + 4·(4·256² + 3·256·688 + 2·256) + 256
+    QCOMPARE(e["parameters"].get<std::int64_t>(), parameters);
+    QCOMPARE(e["tokens_per_step"].get<std::int64_t>(), 96);
+    QCOMPARE(e["memory_bytes"]["weights"].get<std::int64_t>(), 4 * parameters);
+    QCOMPARE(e["memory_bytes"]["gradients"].get<std::int64_t>(), 4 * parameters);
+    QCOMPARE(e["memory_bytes"]["optimizer"].get<std::int64_t>(), 8 * parameters);
+    QCOMPARE(e["checkpoint_bytes"].get<std::int64_t>(), 12 * parameters);
+    // 6 N a token for the matrices (the embedding is looked up), a little more for attention and element-wise work
+    const double matrices = 6.0 * static_cast<double>(parameters - 4096 * 256) * 96;
+    QVERIFY(e["flops_per_step"].get<double>() > matrices && e["flops_per_step"].get<double>() < 1.05 * matrices);
+    QVERIFY(runEngine({"estimate", path("r.json"), "--model.source", "nothing"}).code == protocol::BadInput);
+}
+
+void TestModelVerbs::selftestPassesAndSaysWhatItSkipped() {
+    const Outcome outcome = runEngine({"selftest", "--device", "cpu"});
+    QVERIFY2(outcome.code == 0, outcome.out.c_str());
+    QVERIFY(outcome.out.find("all is well on cpu") != std::string::npos);
+    QVERIFY(outcome.out.find("skipped: no GPU") != std::string::npos);
+}
+
+void TestModelVerbs::aDeviceThatIsNotThereHasItsExitCode() {
+    if (fs::exists("/proc/driver/nvidia/version")) QSKIP("skipped: this machine has a GPU");
+    const Outcome outcome = runEngine({"selftest", "--device", "cuda"});
+    QCOMPARE(outcome.code, int(protocol::NoDevice));
+    QVERIFY(outcome.out.find("skipped: no GPU") != std::string::npos);
+    QVERIFY(outcome.err.find("no NVIDIA driver was found") != std::string::npos);
+}
+
+void TestModelVerbs::doctorSaysWhatThisMachineHas() {
+    const Outcome outcome = runEngine({"doctor", "--json"});
+    QVERIFY2(outcome.code == 0, outcome.err.c_str());
+    const json report = json::parse(outcome.out);
+    QCOMPARE(report["libtorch"].get<std::string>().substr(0, 6), std::string("2.11.0"));
+    QVERIFY(report["processors"].get<int>() >= 1);
+    QVERIFY(report["memory_bytes"].get<std::int64_t>() > 0);
+}
+
+QTEST_GUILESS_MAIN(TestModelVerbs)
+#include "tst_model_verbs.moc"
