@@ -82,7 +82,7 @@ void TestModelVerbs::forwardHonoursTheMask() {
     QVERIFY(writeSafetensors(path("left.safetensors").toStdString(), {{"input_ids", tensorOf(inputs, "input_ids_left")}, {"attention_mask", mask}}));
     const Outcome outcome = runEngine({"forward", "--model", folder, "--inputs", path("left.safetensors"), "--out", path("o.safetensors"), "--json"});
     QVERIFY2(outcome.code == 0, outcome.err.c_str());
-    QCOMPARE(json::parse(outcome.out)["tensors"]["logits"], (json{2, 24, 512}));
+    QVERIFY(json::parse(outcome.out)["tensors"]["logits"] == json({2, 24, 512}));
     QVERIFY(largest((tensorOf(path("o.safetensors").toStdString(), "logits") - tensorOf(expected, "logits_left")) * mask.unsqueeze(-1)) < 5e-5);
 }
 
