@@ -48,6 +48,7 @@ struct Plot::Private {
     QString xTitle, xFormat = QStringLiteral("%g"), yFormat = QStringLiteral("%.3g");
     std::optional<double> floor;
     std::optional<std::pair<double, double>> view;
+    QSizeF drawnSize; // of the plot's area, at the last redraw
     std::optional<QPointF> dragFrom;
     std::pair<double, double> dragView;
 
@@ -76,7 +77,7 @@ struct Plot::Private {
             QPen pen(color, lines[i].width, lines[i].isDashed ? Qt::DashLine : Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin);
             series[i]->setPen(pen);
             series[i]->setPointsVisible(lines[i].hasPoints);
-            series[i]->setMarkerSize(lines[i].width + 3);
+            series[i]->setMarkerSize(2.5);
         }
         marks->setColor(theme.color("bad"));
         marks->setBorderColor(theme.color("surface"));
@@ -130,7 +131,7 @@ struct Plot::Private {
         if (floor) least = std::min(*floor, least);
         const double pad = greatest > least ? (greatest - least) * 0.04 : std::max(std::abs(greatest) * 0.05, 1e-12);
         const double low = floor ? least : least - pad, high = greatest + pad;
-        const int most = std::clamp(static_cast<int>(chart->plotArea().height() / 26), 2, 6);
+        const int most = std::clamp(static_cast<int>(chart->plotArea().height() / 22), 2, 6);
         auto* axis = static_cast<QValueAxis*>(yAxis);
         const double step = niceStep(high - low, most);
         axis->setTickAnchor(0);
@@ -148,6 +149,7 @@ struct Plot::Private {
     }
 
     void redraw() {
+        drawnSize = chart->plotArea().size();
         const auto [from, to] = view ? *view : extentX();
         const int columns = std::max(50, static_cast<int>(chart->plotArea().width() * q->devicePixelRatioF()));
         double least = std::numeric_limits<double>::infinity(), greatest = -least;
@@ -168,7 +170,7 @@ struct Plot::Private {
             series[i]->replace(points);
         }
         setYRange(least, greatest);
-        const int most = std::clamp(static_cast<int>(chart->plotArea().width() / 80), 2, 10);
+        const int most = std::clamp(static_cast<int>(chart->plotArea().width() / 62), 2, 10);
         xAxis->setTickAnchor(0);
         xAxis->setTickInterval(niceStep(to - from, most));
         xAxis->setRange(from, to);
@@ -237,8 +239,13 @@ Plot::Plot(Theme& theme, std::vector<PlotLine> lines, QWidget* parent) : QWidget
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m->canvas);
+    m->canvas->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored); // as large as there is room for, whatever a view would like
     setMinimumSize(120, 80);
     connect(&theme, &Theme::changed, this, [this] { m->style(); });
+    // Drawing changes the labels and labels change the plot's area: small changes are let pass, so that this ends.
+    connect(m->chart, &QChart::plotAreaChanged, this, [this](const QRectF& area) {
+        if (std::abs(area.height() - m->drawnSize.height()) > 4 || std::abs(area.width() - m->drawnSize.width()) > 24) redraw();
+    }, Qt::QueuedConnection);
 }
 
 Plot::~Plot() = default;
@@ -286,7 +293,6 @@ void Plot::redraw() {
 
 void Plot::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    // After the chart has laid itself out. Not on plotAreaChanged: labels change the plot's area, and drawing changes the labels.
     QTimer::singleShot(0, this, [this] { redraw(); });
 }
 

@@ -165,9 +165,10 @@ void Theme::apply() {
     QString sheet = QString::fromUtf8(resource(QStringLiteral(":/theme/celloom.qss")));
     for (const NamedColor& named : namedColors())
         sheet.replace(QLatin1Char('@') + QLatin1String(named.name) + QLatin1Char('@'), (m_isDark ? named.dark : named.light).name());
-    // Stylesheets take images by address only: the two that they need exist once for each theme.
+    // Stylesheets take images by address only: those that they need exist once for each theme.
     const QString suffix = m_isDark ? QStringLiteral("dark") : QStringLiteral("light");
     sheet.replace(QLatin1String("@chevron@"), QStringLiteral(":/theme/chevron-%1.svg").arg(suffix));
+    sheet.replace(QLatin1String("@sortUp@"), QStringLiteral(":/theme/chevron-up-%1.svg").arg(suffix));
     sheet.replace(QLatin1String("@tick@"), QStringLiteral(":/theme/tick.svg"));
     m_application.setStyleSheet(sheet);
 }

@@ -87,7 +87,6 @@ QWidget* ModelPage::buildToolRow() {
     m_trail->setSpacing(0);
     m_instanceLabel = makeLabel("muted", bar);
     m_instance = new QSpinBox(bar);
-    m_instance->setButtonSymbols(QAbstractSpinBox::PlusMinus);
     connect(m_instance, &QSpinBox::valueChanged, this, [this](int value) {
         if (m_path.empty() || m_path.back().instance == value) return;
         m_path.back().instance = value;

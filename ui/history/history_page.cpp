@@ -136,7 +136,7 @@ QWidget* HistoryPage::buildTable() {
 QWidget* HistoryPage::buildDetail() {
     auto* card = new Card(this);
     m_detail = card;
-    card->setFixedWidth(292);
+    card->setFixedWidth(272);
     m_name = makeLabel("title", card);
     m_name->setWordWrap(true);
     m_state = new QLabel(card);
@@ -210,7 +210,7 @@ void HistoryPage::refreshDetail() {
     if (!run) return;
     m_name->setText(QStringLiteral("%1 · %2").arg(run->number).arg(fromUtf8(run->name)));
     setLook(m_state, "state", QString::fromLatin1(Format::stateLook(run->state)));
-    m_state->setText(run->outcome.empty() ? Format::runState(run->state) : QStringLiteral("%1: %2").arg(Format::runState(run->state), fromUtf8(run->outcome)));
+    m_state->setText(run->outcome.empty() || run->outcome == store::toString(run->state) ? Format::runState(run->state) : QStringLiteral("%1: %2").arg(Format::runState(run->state), fromUtf8(run->outcome)));
     QStringList facts;
     facts.append(tr("Created %1").arg(Format::dateAndTime(run->created)));
     if (run->ended > 0) facts.append(tr("Ended %1").arg(Format::dateAndTime(run->ended)));

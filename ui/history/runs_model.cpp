@@ -37,6 +37,18 @@ void RunsModel::setProgress(const QString& folder, std::int64_t step, std::int64
     }
 }
 
+void RunsModel::setLatest(const QString& folder, const Latest& latest) {
+    for (std::size_t i = 0; i < m_runs.size(); ++i) {
+        if (fromUtf8(m_runs[i].folder) != folder) continue;
+        m_runs[i].lastLoss = latest.loss;
+        m_runs[i].lastPerplexity = latest.perplexity;
+        m_runs[i].tokensPerSecond = latest.tokensPerSecond;
+        m_runs[i].learningRate = latest.learningRate;
+        const int row = static_cast<int>(i);
+        Q_EMIT dataChanged(index(row, Rate), index(row, Speed));
+    }
+}
+
 void RunsModel::setCurrent(const QString& folder) {
     if (m_current == folder) return;
     m_current = folder;

@@ -24,6 +24,11 @@ public:
     void setRuns(const RunListPtr& runs);
     /// What the engine says of a run that is going, between two reads of the index.
     void setProgress(const QString& folder, std::int64_t step, std::int64_t totalSteps, double elapsedSeconds);
+    /// What a run that is going measured last; NaN where it has not.
+    struct Latest {
+        double loss, perplexity, tokensPerSecond, learningRate;
+    };
+    void setLatest(const QString& folder, const Latest& latest);
     /// This run's row is bold.
     void setCurrent(const QString& folder);
     [[nodiscard]] const store::RunRecord* find(const QString& folder) const;

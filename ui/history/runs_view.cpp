@@ -63,7 +63,7 @@ QTableView* makeRunsView(Theme& theme, QWidget* parent) {
 }
 
 void setRunsViewWidths(QTableView& view) {
-    static constexpr int widths[RunsModel::kColumns] = {48, 170, 92, 120, 80, 72, 72, 84, 78, 72, 112, 126, 100};
+    static constexpr int widths[RunsModel::kColumns] = {58, 150, 88, 112, 74, 62, 62, 80, 74, 62, 104, 122, 90};
     for (int column = 0; column < RunsModel::kColumns; ++column) view.setColumnWidth(column, widths[column]);
 }
 

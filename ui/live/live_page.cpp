@@ -106,12 +106,7 @@ QWidget* LivePage::buildContent() {
     connect(m_header, &RunHeader::resumeRequested, this, [this] { Q_EMIT resumeRequested(m_folder); });
     layout->addWidget(m_header);
     layout->addWidget(buildCharts(), 5);
-    auto* lower = new QHBoxLayout;
-    lower->setSpacing(12);
-    lower->addWidget(buildSamples(), 1);
-    lower->addWidget(buildEvents(), 1);
-    layout->addLayout(lower, 3);
-    layout->addWidget(buildCompare(), 2);
+    layout->addWidget(buildCompare(), 1);
     return scroll;
 }
 
@@ -138,11 +133,16 @@ QWidget* LivePage::buildCharts() {
     grid->addWidget(speed, 0, 2);
     grid->addWidget(norm, 1, 1);
     grid->addWidget(memory, 1, 2);
+    grid->addWidget(buildSamples(), 2, 0);
+    grid->addWidget(buildEvents(), 2, 1, 1, 2);
+    grid->setRowStretch(0, 4);
+    grid->setRowStretch(1, 4);
+    grid->setRowStretch(2, 5);
     grid->setColumnStretch(0, 2);
     grid->setColumnStretch(1, 1);
     grid->setColumnStretch(2, 1);
     for (MetricCard* card : m_cards) card->setMinimumWidth(180);
-    for (MetricCard* card : {rate, speed, norm, memory}) card->setMinimumHeight(138);
+    for (MetricCard* card : {rate, speed, norm, memory}) card->setMinimumHeight(128);
     buildChartControls(m_loss);
     texts.add([this, rate, speed, norm, memory] {
         m_loss->setTitle(tr("Loss"));
@@ -199,6 +199,7 @@ QWidget* LivePage::buildSamples() {
     m_sampleStack->addWidget(m_noSamples);
     m_sampleStack->addWidget(m_sampleView);
     m_sampleStack->setMinimumHeight(110);
+    m_sampleStack->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
     card->body()->addWidget(m_sampleStack, 1);
     connect(&m_services.theme, &Theme::changed, this, &LivePage::showSamples);
     texts.add([this, card] {
@@ -226,6 +227,7 @@ QWidget* LivePage::buildEvents() {
     m_eventView->setColumnWidth(0, 78);
     m_eventView->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_eventView->setMinimumHeight(110);
+    m_eventView->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
     card->body()->addWidget(m_eventView, 1);
     texts.add([this, card] {
         card->setTitle(tr("Events"));
@@ -247,6 +249,9 @@ QWidget* LivePage::buildCompare() {
     m_compare->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
     m_compare->verticalHeader()->setDefaultSectionSize(26);
     m_compare->setMinimumHeight(112);
+    m_compare->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
+    m_compare->horizontalHeader()->setSectionResizeMode(RunsModel::Number, QHeaderView::Fixed);
+    m_compare->setColumnWidth(RunsModel::Number, 52);
     card->body()->addWidget(m_compare, 1);
     connect(m_compare, &QTableView::activated, this, [this](const QModelIndex& index) { Q_EMIT runChosen(index.data(RunsModel::FolderRole).toString()); });
     texts.add([this, card] {
@@ -346,6 +351,9 @@ void LivePage::pollSoon() {
 
 void LivePage::showCurves() {
     for (MetricCard* card : m_cards) card->show(m_curves);
+    if (store::isOver(m_header->state())) return; // the index has the final numbers
+    const auto last = [this](const char* name) { return m_curves.curve(name).last(); };
+    m_runs->setLatest(m_folder, {last("train/loss"), last("eval/perplexity"), last("train/tokens_per_s"), last("train/lr")});
 }
 
 void LivePage::showSamples() {
@@ -367,7 +375,8 @@ void LivePage::setAxis(XAxis axis) {
     m_axis = axis;
     m_axisButton->setText(tr(kAxes[static_cast<int>(axis)]) + QStringLiteral(" ▾"));
     const QString title = axis == XAxis::Step ? tr("step") : axis == XAxis::Epoch ? tr("epoch") : tr("seconds");
-    for (MetricCard* card : m_cards) card->setXAxis(axis, title);
+    // One title for all: the small charts need their height.
+    for (MetricCard* card : m_cards) card->setXAxis(axis, card == m_loss ? title : QString());
 }
 
 void LivePage::setSmoothing(double weight) {

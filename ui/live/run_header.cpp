@@ -123,7 +123,7 @@ QString RunHeader::facts() const {
     if (!m_error.isEmpty()) return m_error;
     const RunState now = state();
     QStringList parts;
-    if (m_hasRecord && store::isOver(now) && !m_record.outcome.empty()) parts.append(fromUtf8(m_record.outcome));
+    if (m_hasRecord && store::isOver(now) && !m_record.outcome.empty() && m_record.outcome != store::toString(now)) parts.append(fromUtf8(m_record.outcome));
     if (!store::isOver(now) && !m_progress.stage.empty() && m_progress.stage != "training") parts.append(stageText());
     const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step, total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
     if (total > 0) parts.append(tr("step %1 / %2").arg(Format::count(step), Format::count(total)));

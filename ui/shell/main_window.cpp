@@ -15,6 +15,7 @@
 #include "ui/shell/welcome_page.h"
 #include "ui/train/train_page.h"
 
+#include <QApplication>
 #include <QCloseEvent>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -168,13 +169,20 @@ void MainWindow::openStartingRun(const RunListPtr& runs) {
     }
 }
 
+/// The keyboard must not wander to some control of the next page when this one is hidden.
+void MainWindow::leavePage() {
+    if (m_stack->isAncestorOf(QApplication::focusWidget())) centralWidget()->setFocus();
+}
+
 void MainWindow::showPage(PageId page) {
+    leavePage();
     m_stack->setCurrentWidget(m_byId[static_cast<std::size_t>(page)]);
     m_pages->setCurrent(page);
     refreshContext();
 }
 
 void MainWindow::showWelcome() {
+    leavePage();
     m_stack->setCurrentWidget(m_welcome);
     m_pages->clearCurrent();
     refreshContext();

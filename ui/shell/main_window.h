@@ -41,6 +41,7 @@ private:
     void addShortcuts();
     void openStartingRun(const RunListPtr& runs);
     void refreshContext();
+    void leavePage();
 
     void openRecipe(const QString& path);
     void chooseRecipe();
