@@ -464,10 +464,6 @@
             <translation>回到起始页</translation>
         </message>
         <message>
-            <source>perplexity %1</source>
-            <translation>困惑度 %1</translation>
-        </message>
-        <message>
             <source>%1 tokens/s</source>
             <translation>%1 词元/秒</translation>
         </message>
@@ -558,6 +554,14 @@
         <message>
             <source>seconds</source>
             <translation>秒</translation>
+        </message>
+        <message>
+            <source>%1 (perplexity %2)</source>
+            <translation>%1（困惑度 %2）</translation>
+        </message>
+        <message>
+            <source>bigram</source>
+            <translation>二元组</translation>
         </message>
     </context>
     <context>
@@ -770,10 +774,6 @@
             <translation>运行进度</translation>
         </message>
         <message>
-            <source>starting</source>
-            <translation>启动中</translation>
-        </message>
-        <message>
             <source>training the tokenizer</source>
             <translation>训练分词器</translation>
         </message>
@@ -782,20 +782,12 @@
             <translation>切分词元</translation>
         </message>
         <message>
-            <source>building the model</source>
-            <translation>构建模型</translation>
-        </message>
-        <message>
             <source>training</source>
             <translation>训练中</translation>
         </message>
         <message>
             <source>evaluating</source>
             <translation>评估中</translation>
-        </message>
-        <message>
-            <source>writing samples</source>
-            <translation>写样例</translation>
         </message>
         <message>
             <source>saving</source>
@@ -828,6 +820,26 @@
         <message>
             <source>Pause</source>
             <translation>暂停</translation>
+        </message>
+        <message>
+            <source>reading text</source>
+            <translation>读取文本</translation>
+        </message>
+        <message>
+            <source>building the network</source>
+            <translation>构建网络</translation>
+        </message>
+        <message>
+            <source>measuring the bigram baseline</source>
+            <translation>测量二元组基线</translation>
+        </message>
+        <message>
+            <source>writing a sample</source>
+            <translation>写样例</translation>
+        </message>
+        <message>
+            <source>paused</source>
+            <translation>已暂停</translation>
         </message>
     </context>
     <context>

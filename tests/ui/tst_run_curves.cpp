@@ -73,6 +73,15 @@ private Q_SLOTS:
         QCOMPARE(late.curve("train/loss").smooth, late.curve("train/loss").value);
     }
 
+    // ln(e^2) = 2: the bigram's perplexity stands on the axis of the loss.
+    void theBaselinesPerplexityIsDrawnAsALoss() {
+        RunCurves curves;
+        store::MetricRow baseline = row(0, std::exp(2.0));
+        baseline.name = "baseline/bigram_perplexity";
+        curves.add({baseline});
+        QCOMPARE(curves.curve(RunCurves::kBaselineLoss).last(), 2.0);
+    }
+
     void anUnknownMetricIsEmpty() {
         RunCurves curves;
         QVERIFY(curves.curve("eval/loss").isEmpty());

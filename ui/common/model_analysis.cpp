@@ -2,11 +2,14 @@
 
 #include "models/families/families.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace celloom::ui {
 
 namespace {
+
+constexpr const char* kVocabulary = "vocab"; // of every family: see families.h
 
 void resolveTreatment(const recipe::Recipe& recipe, ModelAnalysis& analysis) {
     auto rules = recipe.rules();
@@ -40,6 +43,11 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
         return analysis;
     }
     analysis.document = std::move(*document);
+    // The vocabulary follows the tokenizer that the run trains, unless it is overridden: as the engine does.
+    const bool trainsTokenizer = recipe.text("tokenizer.path").empty() && recipe.text("data.format") != "tokens";
+    const auto& hyper = analysis.document.main.hyper;
+    const bool hasVocabulary = std::any_of(hyper.begin(), hyper.end(), [](const graph::HyperParameter& one) { return one.name == kVocabulary; });
+    if (trainsTokenizer && hasVocabulary) overrides->emplace(kVocabulary, recipe.integer("tokenizer.vocab_size"));
     analysis.expansion = graph::expand(analysis.document, *overrides);
     if (!analysis.expansion.ok()) return analysis;
     analysis.costs = graph::costs(analysis.expansion.model, {{"B", analysis.batch}, {"T", analysis.sequence}});

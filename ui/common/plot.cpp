@@ -170,6 +170,10 @@ struct Plot::Private {
             series[i]->replace(points);
         }
         setYRange(least, greatest);
+        const bool hasData = least <= greatest || !bad.empty();
+        xAxis->setLabelsVisible(hasData);
+        yAxis->setLabelsVisible(hasData);
+        yAxis->setGridLineVisible(hasData);
         const int most = std::clamp(static_cast<int>(chart->plotArea().width() / 62), 2, 10);
         xAxis->setTickAnchor(0);
         xAxis->setTickInterval(niceStep(to - from, most));

@@ -6,7 +6,7 @@
 namespace celloom::ui {
 
 namespace {
-constexpr int kMostRows = 5000; // the database keeps them all
+constexpr int kMostRows = 1000; // the database keeps them all
 }
 
 EventsModel::EventsModel(Theme& theme, QObject* parent) : QAbstractTableModel(parent), m_theme(theme) {

@@ -117,9 +117,10 @@ QWidget* LivePage::buildCharts() {
     grid->setContentsMargins(0, 0, 0, 0);
     grid->setSpacing(12);
     Theme& theme = m_services.theme;
-    m_loss = new MetricCard(theme, {{"train/loss", "blue", plain, true}, {"eval/loss", "orange", [](double value) {
-        return QStringLiteral("%1 (%2)").arg(Format::number(value), tr("perplexity %1").arg(Format::number(std::exp(value), 3)));
-    }, false, true}}, holder);
+    const auto withPerplexity = [](double value) { return tr("%1 (perplexity %2)").arg(Format::number(value), Format::number(std::exp(value), 3)); };
+    m_loss = new MetricCard(theme, {{"train/loss", "blue", plain, true},
+                                    {"eval/loss", "orange", withPerplexity, false, true},
+                                    {RunCurves::kBaselineLoss, "slate", plain, false, false, true}}, holder);
     auto* rate = new MetricCard(theme, {{"train/lr", "blue", [](double value) { return Format::rate(value); }}}, holder);
     auto* speed = new MetricCard(theme, {{"train/tokens_per_s", "teal", [](double value) { return tr("%1 tokens/s").arg(Format::count(std::llround(value))); }}}, holder);
     auto* norm = new MetricCard(theme, {{"train/grad_norm", "violet", plain}}, holder);
@@ -146,7 +147,7 @@ QWidget* LivePage::buildCharts() {
     buildChartControls(m_loss);
     texts.add([this, rate, speed, norm, memory] {
         m_loss->setTitle(tr("Loss"));
-        m_loss->setNames({tr("train"), tr("validation")});
+        m_loss->setNames({tr("train"), tr("validation"), tr("bigram")});
         rate->setTitle(tr("Learning rate"));
         speed->setTitle(tr("Throughput"));
         norm->setTitle(tr("Gradient norm"));
@@ -219,11 +220,13 @@ QWidget* LivePage::buildEvents() {
     m_eventView->setSelectionBehavior(QAbstractItemView::SelectRows);
     m_eventView->setEditTriggers(QAbstractItemView::NoEditTriggers);
     m_eventView->setTabKeyNavigation(false);
-    m_eventView->setWordWrap(false);
+    m_eventView->setWordWrap(true);
     m_eventView->horizontalHeader()->hide();
     m_eventView->horizontalHeader()->setStretchLastSection(true);
     m_eventView->verticalHeader()->hide();
-    m_eventView->verticalHeader()->setDefaultSectionSize(26);
+    m_eventView->verticalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents); // a long message is read whole
+    m_eventView->verticalHeader()->setMinimumSectionSize(26);
+    m_eventView->verticalHeader()->setResizeContentsPrecision(0); // only what is seen
     m_eventView->setColumnWidth(0, 78);
     m_eventView->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_eventView->setMinimumHeight(110);

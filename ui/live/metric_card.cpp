@@ -16,6 +16,10 @@ namespace {
 std::vector<PlotLine> linesOf(const std::vector<MetricLook>& looks) {
     std::vector<PlotLine> lines;
     for (const MetricLook& look : looks) {
+        if (look.isLevel) {
+            for (int i = 0; i < 3; ++i) lines.push_back({look.color, 1.2, 0.8, true});
+            continue;
+        }
         lines.push_back({look.color, 1, 0.3, true});                                                        // superseded
         lines.push_back({look.color, look.isSmoothed ? 1.0 : 1.6, look.isSmoothed ? 0.35 : 1, false, true, look.hasPoints}); // as measured
         lines.push_back({look.color, 2});                                                                   // smoothed
@@ -58,6 +62,14 @@ void MetricCard::show(const RunCurves& curves) {
     m_curves = &curves;
     for (std::size_t i = 0; i < m_looks.size(); ++i) {
         const Curve& curve = curves.curve(m_looks[i].metric);
+        if (m_looks[i].isLevel) {
+            const std::vector<double>& extent = curves.curve(m_looks.front().metric).x(m_axis);
+            const bool isShown = !curve.isEmpty() && extent.size() > 1;
+            m_levelX = isShown ? std::vector<double>{extent.front(), extent.back()} : std::vector<double>();
+            m_levelY.assign(m_levelX.size(), curve.last());
+            m_plot->setData(3 * i, {&m_levelX, &m_levelY, true});
+            continue;
+        }
         const Curve& old = curves.superseded(m_looks[i].metric);
         m_plot->setData(3 * i, {&old.x(m_axis), &old.value, m_showsSuperseded});
         m_plot->setData(3 * i + 1, {&curve.x(m_axis), &curve.value, true});
@@ -71,7 +83,7 @@ QString MetricCard::valueText(const MetricLook& look, const QString& name, doubl
     const Curve& curve = m_curves->curve(look.metric);
     if (curve.isEmpty()) return {};
     double value = curve.last();
-    if (!std::isnan(hoveredX)) { // the nearest point
+    if (!std::isnan(hoveredX) && !look.isLevel) { // the nearest point
         const std::vector<double>& x = curve.x(m_axis);
         auto at = static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), hoveredX) - x.begin());
         if (at == x.size() || (at > 0 && hoveredX - x[at - 1] < x[at] - hoveredX)) --at;

@@ -20,6 +20,7 @@ struct MetricLook {
     std::function<QString(double)> format;
     bool isSmoothed = false;
     bool hasPoints = false; // measured seldom: each point shows
+    bool isLevel = false;   // one number to compare with: a line across the whole chart
 };
 
 class MetricCard : public Card {
@@ -44,6 +45,7 @@ private:
     QLabel* m_values;
     Plot* m_plot;
     const RunCurves* m_curves = nullptr;
+    std::vector<double> m_levelX, m_levelY; // of the level, where there is one
     XAxis m_axis = XAxis::Step;
     bool m_showsSuperseded = true;
     double m_hoveredX;

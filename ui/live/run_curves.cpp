@@ -8,6 +8,7 @@ namespace celloom::ui {
 
 namespace {
 const std::string kMemory = "system/memory_bytes"; // drawn in GiB, so that the axis reads well
+const std::string kBaseline = "baseline/bigram_perplexity";
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 } // namespace
 
@@ -39,7 +40,11 @@ void RunCurves::append(Curve& curve, const store::MetricRow& row) {
 }
 
 void RunCurves::add(const std::vector<store::MetricRow>& rows) {
-    for (const store::MetricRow& row : rows) {
+    for (store::MetricRow row : rows) {
+        if (row.name == kBaseline) {
+            row.name = kBaselineLoss;
+            row.value = std::log(row.value);
+        }
         if (row.isSuperseded) {
             append(m_superseded[row.name], row);
             continue;

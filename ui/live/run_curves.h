@@ -23,6 +23,9 @@ struct Curve {
 
 class RunCurves {
 public:
+    /// The yardstick of a run (baseline/bigram_perplexity) as a loss, so that it stands on the same axis.
+    static constexpr const char* kBaselineLoss = "baseline/loss";
+
     void clear();
     void add(const std::vector<store::MetricRow>& rows);
     /// Weight of the past in the smoothed twin, 0 (none) to below 1. Exponential, corrected for the start.

@@ -30,7 +30,12 @@ RunHeader::RunHeader(QWidget* parent) : QFrame(parent) {
     line->addWidget(m_facts, 1);
     m_bar = new QProgressBar(this);
     m_bar->setTextVisible(false);
+    m_reason = makeLabel("value", this);
+    m_reason->setWordWrap(true);
+    m_reason->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_reason->hide();
     column->addLayout(line);
+    column->addWidget(m_reason);
     column->addWidget(m_bar);
     layout->addLayout(column, 1);
     m_pause = new QPushButton(this);
@@ -108,14 +113,16 @@ RunState RunHeader::state() const {
 /// The engine's stages, in the language shown; one that is not known here is shown as it came.
 QString RunHeader::stageText() const {
     const std::string& stage = m_progress.stage;
-    if (stage == "starting") return tr("starting");
-    if (stage == "tokenizer") return tr("training the tokenizer");
+    if (stage == "reading text") return tr("reading text");
+    if (stage == "training the tokenizer") return tr("training the tokenizer");
     if (stage == "tokenising") return tr("tokenising");
-    if (stage == "building") return tr("building the model");
+    if (stage == "building the network") return tr("building the network");
+    if (stage == "bigram baseline") return tr("measuring the bigram baseline");
     if (stage == "training") return tr("training");
     if (stage == "evaluating") return tr("evaluating");
-    if (stage == "sampling") return tr("writing samples");
+    if (stage == "writing a sample") return tr("writing a sample");
     if (stage == "saving") return tr("saving");
+    if (stage == "paused") return tr("paused");
     return fromUtf8(stage);
 }
 
@@ -123,8 +130,7 @@ QString RunHeader::facts() const {
     if (!m_error.isEmpty()) return m_error;
     const RunState now = state();
     QStringList parts;
-    if (m_hasRecord && store::isOver(now) && !m_record.outcome.empty() && m_record.outcome != store::toString(now)) parts.append(fromUtf8(m_record.outcome));
-    if (!store::isOver(now) && !m_progress.stage.empty() && m_progress.stage != "training") parts.append(stageText());
+    if (!store::isOver(now) && !m_progress.stage.empty() && m_progress.stage != "training" && m_progress.stage != "paused") parts.append(stageText());
     const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step, total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
     if (total > 0) parts.append(tr("step %1 / %2").arg(Format::count(step), Format::count(total)));
     if (m_hasProgress && m_progress.totalEpochs > 0) {
@@ -134,7 +140,7 @@ QString RunHeader::facts() const {
     const double elapsed = m_hasProgress ? m_progress.elapsedSeconds : m_record.elapsedSeconds;
     if (elapsed > 0) parts.append(tr("%1 elapsed").arg(Format::duration(elapsed)));
     if (now == RunState::Running && m_progress.remainingSeconds >= 0) parts.append(tr("about %1 left").arg(Format::duration(m_progress.remainingSeconds)));
-    if (parts.isEmpty()) parts.append(tr("waiting for the first step"));
+    if (parts.isEmpty() && !store::isOver(now)) parts.append(tr("waiting for the first step"));
     return parts.join(QStringLiteral(" · "));
 }
 
@@ -143,6 +149,9 @@ void RunHeader::refresh() {
     m_state->setText(Format::runState(now));
     setLook(m_state, "state", QString::fromLatin1(Format::stateLook(now)));
     m_facts->setText(facts());
+    const bool hasReason = m_hasRecord && store::isOver(now) && now != RunState::Finished && !m_record.outcome.empty() && m_record.outcome != store::toString(now);
+    m_reason->setText(hasReason ? fromUtf8(m_record.outcome) : QString());
+    m_reason->setVisible(hasReason);
     const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step, total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
     const bool isUnknown = total <= 0 && !store::isOver(now);
     m_bar->setRange(0, isUnknown ? 0 : 1000);

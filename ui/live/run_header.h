@@ -47,6 +47,7 @@ private:
     Texts m_texts;
     QLabel* m_state;
     ElidedLabel* m_facts;
+    QLabel* m_reason; // why the run ended before its end
     QProgressBar* m_bar;
     QPushButton* m_pause;
     QPushButton* m_save;
