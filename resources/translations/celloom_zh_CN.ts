@@ -424,6 +424,10 @@
             <source>Trained in full, in the run's precision.</source>
             <translation>全部参与训练，精度随运行设置。</translation>
         </message>
+        <message>
+            <source>%1 as the tokenizer, of itself %2</source>
+            <translation>%1（随分词器；模型自身为 %2）</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::LivePage</name>
@@ -670,10 +674,6 @@
             <translation>无法打开模型</translation>
         </message>
         <message>
-            <source> of %1</source>
-            <translation> / %1</translation>
-        </message>
-        <message>
             <source>Rules: %1</source>
             <translation>规则：%1</translation>
         </message>
@@ -684,6 +684,10 @@
         <message>
             <source>Problems: %1</source>
             <translation>问题：%1</translation>
+        </message>
+        <message>
+            <source>  (0 to %1)</source>
+            <translation>  （0 到 %1）</translation>
         </message>
     </context>
     <context>

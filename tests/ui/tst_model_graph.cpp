@@ -13,7 +13,8 @@ namespace {
 
 ModelAnalysis analysisOf(const std::string& preset, std::vector<std::string> rules = {}) {
     recipe::Recipe recipe;
-    if (!recipe.set("model.source", preset) || !recipe.set("rules", std::move(rules))) qFatal("bad recipe");
+    // A run on tokens trains no tokenizer, so that the vocabulary is the model's own.
+    if (!recipe.set("model.source", preset) || !recipe.set("rules", std::move(rules)) || !recipe.set("data.format", std::string("tokens"))) qFatal("bad recipe");
     return analyse(recipe);
 }
 
@@ -82,6 +83,37 @@ private Q_SLOTS:
         }
         QVERIFY(!isValid(analysis, {{"nothing", 0}}));
         QVERIFY(!isValid(analysis, {{"embed_tokens", 0}})); // no composite
+    }
+
+    void aPathOfTheExpansionIsFoundOnItsLevel() {
+        const ModelAnalysis analysis = analysisOf("baichuan-tiny");
+        for (const graph::CellInstance& cell : analysis.expansion.model.cells) {
+            const auto place = locate(analysis, cell.path);
+            QVERIFY2(place, cell.path.c_str());
+            const ModelLevel level = makeLevel(analysis, place->first);
+            const LevelBox* box = find(level, place->second);
+            QVERIFY2(box && box->path == cell.path, cell.path.c_str());
+        }
+        QVERIFY(!locate(analysis, "layers.0.nothing"));
+        QVERIFY(!locate(analysis, ""));
+    }
+
+    void theVocabularyFollowsTheTokenizerThatTheRunTrains() {
+        recipe::Recipe recipe;
+        QVERIFY(recipe.set("tokenizer.vocab_size", std::int64_t(5000)));
+        QCOMPARE(analyse(recipe).expansion.model.hyperInteger("vocab", 0), std::int64_t(5000));
+        QVERIFY(recipe.set("model.overrides", std::vector<std::string>{"vocab=6000"}));
+        QCOMPARE(analyse(recipe).expansion.model.hyperInteger("vocab", 0), std::int64_t(6000));
+    }
+
+    void anIncompleteModelShowsExpressionsAndNoCounts() {
+        recipe::Recipe recipe;
+        QVERIFY(recipe.set("model.overrides", std::vector<std::string>{"heads=3"})); // 256 / 3 is no whole number
+        const ModelAnalysis analysis = analyse(recipe);
+        QVERIFY(!analysis.openError && !analysis.expansion.ok());
+        const ModelLevel level = makeLevel(analysis, {});
+        QCOMPARE(find(level, "layers")->repeatText, std::string("layers"));
+        QCOMPARE(find(level, "layers")->parameters, std::int64_t(0));
     }
 
     void aModelThatCannotBeOpenedSaysWhy() {

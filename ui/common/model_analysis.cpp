@@ -47,7 +47,7 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
     const bool trainsTokenizer = recipe.text("tokenizer.path").empty() && recipe.text("data.format") != "tokens";
     const auto& hyper = analysis.document.main.hyper;
     const bool hasVocabulary = std::any_of(hyper.begin(), hyper.end(), [](const graph::HyperParameter& one) { return one.name == kVocabulary; });
-    if (trainsTokenizer && hasVocabulary) overrides->emplace(kVocabulary, recipe.integer("tokenizer.vocab_size"));
+    if (trainsTokenizer && hasVocabulary) analysis.vocabularyFollowsTokenizer = overrides->emplace(kVocabulary, recipe.integer("tokenizer.vocab_size")).second;
     analysis.expansion = graph::expand(analysis.document, *overrides);
     if (!analysis.expansion.ok()) return analysis;
     analysis.costs = graph::costs(analysis.expansion.model, {{"B", analysis.batch}, {"T", analysis.sequence}});

@@ -28,6 +28,7 @@ struct ModelAnalysis {
     std::optional<Error> openError;         // the model could not be opened: nothing else is filled
     std::optional<Error> ruleError;
     std::int64_t batch = 1, sequence = 1;   // what the costs were counted with
+    bool vocabularyFollowsTokenizer = false; // "vocab" is the trained tokenizer's, not the document's own
 };
 using ModelAnalysisPtr = std::shared_ptr<const ModelAnalysis>;
 

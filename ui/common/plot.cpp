@@ -172,6 +172,7 @@ struct Plot::Private {
         setYRange(least, greatest);
         const bool hasData = least <= greatest || !bad.empty();
         xAxis->setLabelsVisible(hasData);
+        xAxis->setTitleVisible(hasData && !xAxis->titleText().isEmpty());
         yAxis->setLabelsVisible(hasData);
         yAxis->setGridLineVisible(hasData);
         const int most = std::clamp(static_cast<int>(chart->plotArea().width() / 62), 2, 10);
@@ -179,9 +180,19 @@ struct Plot::Private {
         xAxis->setTickInterval(niceStep(to - from, most));
         xAxis->setRange(from, to);
         QList<QPointF> markPoints;
-        const double bottom = isLogarithmic ? static_cast<QLogValueAxis*>(yAxis)->min() : static_cast<QValueAxis*>(yAxis)->min();
-        for (double x : bad) markPoints.append({x, bottom});
+        for (double x : bad) markPoints.append({x, justAboveBottom()});
         marks->replace(markPoints);
+    }
+
+    /// Where the marks stand whole, whatever the axis.
+    double justAboveBottom() const {
+        constexpr double part = 0.05;
+        if (!isLogarithmic) {
+            const auto* axis = static_cast<const QValueAxis*>(yAxis);
+            return axis->min() + part * (axis->max() - axis->min());
+        }
+        const auto* axis = static_cast<const QLogValueAxis*>(yAxis);
+        return axis->min() * std::pow(axis->max() / axis->min(), part);
     }
 
     void zoom(double factor, double around) {
@@ -227,7 +238,7 @@ Plot::Plot(Theme& theme, std::vector<PlotLine> lines, QWidget* parent) : QWidget
     }
     m->marks = new QScatterSeries;
     m->marks->setMarkerShape(QScatterSeries::MarkerShapeTriangle);
-    m->marks->setMarkerSize(9);
+    m->marks->setMarkerSize(11);
     m->chart->addSeries(m->marks);
     m->marks->attachAxis(m->xAxis);
     m->makeYAxis();
@@ -268,7 +279,7 @@ void Plot::setLogarithmic(bool isLogarithmic) {
 
 void Plot::setXTitle(const QString& title) {
     m->xAxis->setTitleText(title);
-    m->xAxis->setTitleVisible(!title.isEmpty());
+    redraw();
 }
 
 void Plot::setFormats(const QString& x, const QString& y) {

@@ -58,7 +58,7 @@ public:
         m_type = box.kind == BoxKind::Cell || box.kind == BoxKind::Composite ? fromUtf8(box.type) : QString();
         m_shape = fromUtf8(box.shape);
         if (box.parameters > 0) m_count = Format::shortCount(static_cast<double>(box.parameters));
-        if (box.repeat > 0) m_repeat = QStringLiteral("×%1").arg(box.repeat);
+        if (!box.repeatText.empty()) m_repeat = QStringLiteral("×") + fromUtf8(box.repeatText);
         const QFontMetricsF bold(sized(font, 9.5, true)), plain(sized(font, 8.5)), code(mono(8));
         const double first = bold.horizontalAdvance(m_title) + (m_repeat.isEmpty() ? 0 : bold.horizontalAdvance(m_repeat) + 8) + 18 + plain.horizontalAdvance(m_count);
         double second = code.horizontalAdvance(m_shape) + 12 + plain.horizontalAdvance(m_type);
@@ -77,7 +77,7 @@ public:
     void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override {
         const QRectF rect(-m_size.width() / 2, -m_size.height() / 2, m_size.width(), m_size.height());
         const QPen border(m_theme.color(m_isChosen ? "accent" : "borderStrong"), m_isChosen ? 2 : 1);
-        if (m_box.repeat > 1) { // more of the same behind it
+        if (!m_box.repeatText.empty()) { // more of the same behind it
             painter->setPen(QPen(m_theme.color("borderStrong"), 1));
             painter->setBrush(m_theme.color("sunken"));
             painter->drawRoundedRect(rect.translated(5, 5), 6, 6);

@@ -192,7 +192,8 @@ void Inspector::addHyper(const std::vector<graph::HyperParameter>& hyper, bool i
         const auto found = resolved.find(one.name);
         if (isMain && found != resolved.end()) {
             const QString number = valueText(found->second);
-            if (number != value) value = std::holds_alternative<std::string>(one.value) ? QStringLiteral("%1 = %2").arg(number, value) : number;
+            if (m_analysis->vocabularyFollowsTokenizer && one.name == "vocab" && number != value) value = tr("%1 as the tokenizer, of itself %2").arg(number, value);
+            else if (number != value) value = std::holds_alternative<std::string>(one.value) ? QStringLiteral("%1 = %2").arg(number, value) : number;
         }
         addPair(fromUtf8(one.name), value, fromUtf8(one.help));
     }

@@ -108,7 +108,10 @@ LevelBox makeBox(const ModelAnalysis& analysis, const ShapeFinder& shapes, const
     box.kind = inner ? BoxKind::Composite : BoxKind::Cell;
     if (const catalog::CellType* about = catalog::find(cell.type); about && !inner) box.category = about->category;
     Found found = findInstances(analysis.expansion.model, prefix + cell.name, isRepeated);
-    box.repeat = isRepeated ? found.repeat : 0;
+    const bool isComplete = analysis.expansion.ok();
+    box.repeat = isRepeated && isComplete ? found.repeat : 0;
+    box.repeatText = isRepeated ? (isComplete ? std::to_string(found.repeat) : cell.repeat) : std::string();
+    if (!isComplete) found.instances.clear(); // half a model's counts would mislead
     box.path = prefix + cell.name + (isRepeated ? ".0" : "");
     for (std::size_t index : found.instances) {
         for (const graph::WeightSpec& weight : analysis.expansion.model.cells[index].weights) {
@@ -142,6 +145,31 @@ bool isValid(const ModelAnalysis& analysis, const LevelPath& path) {
     return graphAt(analysis, path, nullptr) != nullptr;
 }
 
+std::optional<std::pair<LevelPath, std::string>> locate(const ModelAnalysis& analysis, const std::string& path) {
+    std::vector<std::string> names;
+    for (std::size_t from = 0; from <= path.size();) {
+        const std::size_t dot = std::min(path.find('.', from), path.size());
+        names.push_back(path.substr(from, dot - from));
+        from = dot + 1;
+    }
+    LevelPath level;
+    const graph::Graph* graph = &analysis.document.main;
+    for (std::size_t i = 0; i < names.size() && graph; ++i) {
+        const graph::Cell* cell = findCell(*graph, names[i]);
+        if (!cell) return std::nullopt;
+        std::int64_t instance = 0;
+        const bool isNumbered = !cell->repeat.empty() && i + 1 < names.size();
+        if (isNumbered) {
+            const std::string& number = names[++i];
+            if (std::from_chars(number.data(), number.data() + number.size(), instance).ec != std::errc()) return std::nullopt;
+        }
+        if (i + 1 == names.size()) return std::pair{level, cell->name};
+        level.push_back({cell->name, instance});
+        graph = compositeOf(analysis.document, *cell);
+    }
+    return std::nullopt;
+}
+
 std::int64_t repeatOf(const ModelAnalysis& analysis, const LevelPath& path) {
     if (path.empty()) return 0;
     std::string prefix;
@@ -159,7 +187,7 @@ ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
     std::map<std::string, std::size_t> inputs, cells, outputs;
     for (const graph::Port& port : level.graph->inputs) {
         inputs[port.name] = level.boxes.size();
-        level.boxes.push_back({BoxKind::Input, port.name, port.dtype, {}, {}, 0, 0, portShape(port), {}});
+        level.boxes.push_back({.kind = BoxKind::Input, .name = port.name, .type = port.dtype, .shape = portShape(port)});
     }
     for (const graph::Cell& cell : level.graph->cells) {
         cells[cell.name] = level.boxes.size();
@@ -167,7 +195,7 @@ ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
     }
     for (const graph::Port& port : level.graph->outputs) {
         outputs[port.name] = level.boxes.size();
-        level.boxes.push_back({BoxKind::Output, port.name, port.dtype, {}, {}, 0, 0, portShape(port), {}});
+        level.boxes.push_back({.kind = BoxKind::Output, .name = port.name, .type = port.dtype, .shape = portShape(port)});
     }
     for (const graph::Wire& wire : level.graph->wires) {
         const auto& sources = wire.from.cell.empty() ? inputs : cells;

@@ -8,6 +8,9 @@
 #include <QStringList>
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace celloom::ui {
@@ -26,7 +29,8 @@ struct LevelBox {
     std::string name, type;
     std::string path;             // of the instance: "layers.0.self_attn"; of a repeated cell its first
     std::string category;         // of the catalogue; empty for composites and ports
-    std::int64_t repeat = 0;      // instances of a repeated cell; 0: not repeated
+    std::int64_t repeat = 0;      // instances of a repeated cell; 0: not repeated, or the model is not complete
+    std::string repeatText;       // "32", or the expression while the model is not complete; empty: not repeated
     std::int64_t parameters = 0;  // of all its instances
     std::string shape;            // of its first output; empty where it is not known
     std::vector<std::size_t> instances; // indices into expansion.model.cells, all that lie in it
@@ -47,6 +51,8 @@ struct ModelLevel {
 ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path);
 /// Whether each step names a composite cell of the graph before it.
 bool isValid(const ModelAnalysis& analysis, const LevelPath& path);
+/// Where a cell of the expansion ("layers.3.self_attn.q_proj") is drawn: the level, and the box's name in it. Nothing for other paths.
+std::optional<std::pair<LevelPath, std::string>> locate(const ModelAnalysis& analysis, const std::string& path);
 /// How many instances the last step's cell has; 0 when it is not repeated.
 std::int64_t repeatOf(const ModelAnalysis& analysis, const LevelPath& path);
 

@@ -177,6 +177,8 @@ QWidget* ModelPage::buildProblems() {
     m_problems = new QListWidget(panel);
     m_problems->setMaximumHeight(130);
     m_problems->setWordWrap(true);
+    connect(m_problems, &QListWidget::itemClicked, this, &ModelPage::showCellOf);
+    connect(m_problems, &QListWidget::itemActivated, this, &ModelPage::showCellOf);
     layout->addWidget(m_problemTitle);
     layout->addWidget(m_problems);
     return panel;
@@ -266,7 +268,7 @@ void ModelPage::rebuildTrail() {
         const QSignalBlocker blocker(m_instance);
         m_instance->setRange(0, static_cast<int>(repeat - 1));
         m_instance->setValue(static_cast<int>(m_path.back().instance));
-        m_instance->setSuffix(tr(" of %1").arg(repeat));
+        m_instance->setSuffix(tr("  (0 to %1)").arg(repeat - 1));
     }
 }
 
@@ -292,11 +294,21 @@ void ModelPage::stepOut() {
     }
 }
 
+void ModelPage::showCellOf(const QListWidgetItem* problem) {
+    const auto place = locate(*m_analysis, toUtf8(problem->data(Qt::UserRole).toString()));
+    if (!place) return;
+    goTo(place->first);
+    for (std::size_t i = 0; i < m_level.boxes.size(); ++i) {
+        if (m_level.boxes[i].name == place->second && m_level.boxes[i].kind != BoxKind::Input) m_view->choose(i);
+    }
+}
+
 void ModelPage::showProblems() {
     m_problems->clear();
     int count = 0;
-    const auto add = [&](bool isError, const QString& text) {
+    const auto add = [&](bool isError, const QString& text, const std::string& path = {}) {
         auto* item = new QListWidgetItem(m_services.theme.icon(QStringLiteral("warning"), isError ? "bad" : "warning"), text);
+        item->setData(Qt::UserRole, fromUtf8(path));
         m_problems->addItem(item);
         ++count;
     };
@@ -306,7 +318,7 @@ void ModelPage::showProblems() {
             if (!text.isEmpty()) text += QStringLiteral(": ");
             text += fromUtf8(problem.message);
             if (!problem.hint.empty()) text += QLatin1Char(' ') + fromUtf8(problem.hint);
-            add(problem.severity == graph::Problem::Severity::Error, text);
+            add(problem.severity == graph::Problem::Severity::Error, text, problem.path);
         }
         if (m_analysis->ruleError) add(true, tr("Rules: %1").arg(Format::error(*m_analysis->ruleError)));
     }

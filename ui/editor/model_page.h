@@ -11,6 +11,7 @@ class QComboBox;
 class QHBoxLayout;
 class QLabel;
 class QListWidget;
+class QListWidgetItem;
 class QSpinBox;
 class QStackedWidget;
 class QTimer;
@@ -41,6 +42,7 @@ private:
     void onAnalysis(const ModelAnalysisPtr& analysis);
     void showLevel();
     void showProblems();
+    void showCellOf(const QListWidgetItem* problem);
     void rebuildTrail();
     void goTo(LevelPath path);
     void stepIn(std::size_t box);

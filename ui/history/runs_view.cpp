@@ -63,7 +63,7 @@ QTableView* makeRunsView(Theme& theme, QWidget* parent) {
 }
 
 void setRunsViewWidths(QTableView& view) {
-    static constexpr int widths[RunsModel::kColumns] = {58, 150, 88, 112, 74, 62, 62, 80, 74, 62, 104, 122, 90};
+    static constexpr int widths[RunsModel::kColumns] = {58, 146, 84, 112, 70, 70, 64, 80, 76, 62, 104, 122, 90};
     for (int column = 0; column < RunsModel::kColumns; ++column) view.setColumnWidth(column, widths[column]);
 }
 

@@ -255,6 +255,7 @@ QWidget* LivePage::buildCompare() {
     m_compare->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
     m_compare->horizontalHeader()->setSectionResizeMode(RunsModel::Number, QHeaderView::Fixed);
     m_compare->setColumnWidth(RunsModel::Number, 52);
+    m_compare->horizontalHeader()->setSectionResizeMode(RunsModel::Name, QHeaderView::ResizeToContents);
     card->body()->addWidget(m_compare, 1);
     connect(m_compare, &QTableView::activated, this, [this](const QModelIndex& index) { Q_EMIT runChosen(index.data(RunsModel::FolderRole).toString()); });
     texts.add([this, card] {
@@ -354,7 +355,7 @@ void LivePage::pollSoon() {
 
 void LivePage::showCurves() {
     for (MetricCard* card : m_cards) card->show(m_curves);
-    if (store::isOver(m_header->state())) return; // the index has the final numbers
+    if (store::isOver(m_header->state()) || m_curves.curve("train/loss").isEmpty()) return; // the index knows better
     const auto last = [this](const char* name) { return m_curves.curve(name).last(); };
     m_runs->setLatest(m_folder, {last("train/loss"), last("eval/perplexity"), last("train/tokens_per_s"), last("train/lr")});
 }

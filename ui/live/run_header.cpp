@@ -135,7 +135,7 @@ QString RunHeader::facts() const {
     if (total > 0) parts.append(tr("step %1 / %2").arg(Format::count(step), Format::count(total)));
     if (m_hasProgress && m_progress.totalEpochs > 0) {
         const double shown = std::min(std::floor(m_progress.epoch) + 1, std::ceil(m_progress.totalEpochs));
-        parts.append(tr("epoch %1 of %2").arg(shown).arg(QString::number(m_progress.totalEpochs, 'g', 4)));
+        parts.append(tr("epoch %1 of %2").arg(shown).arg(std::ceil(m_progress.totalEpochs)));
     }
     const double elapsed = m_hasProgress ? m_progress.elapsedSeconds : m_record.elapsedSeconds;
     if (elapsed > 0) parts.append(tr("%1 elapsed").arg(Format::duration(elapsed)));
@@ -149,7 +149,7 @@ void RunHeader::refresh() {
     m_state->setText(Format::runState(now));
     setLook(m_state, "state", QString::fromLatin1(Format::stateLook(now)));
     m_facts->setText(facts());
-    const bool hasReason = m_hasRecord && store::isOver(now) && now != RunState::Finished && !m_record.outcome.empty() && m_record.outcome != store::toString(now);
+    const bool hasReason = m_hasRecord && (now == RunState::Failed || now == RunState::Interrupted) && !m_record.outcome.empty();
     m_reason->setText(hasReason ? fromUtf8(m_record.outcome) : QString());
     m_reason->setVisible(hasReason);
     const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step, total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;

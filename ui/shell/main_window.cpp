@@ -63,6 +63,8 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
 
     const auto analyse = [this] { m_services.analyser.request(m_services.recipe.recipe()); };
     connect(&services.recipe, &RecipeDocument::replaced, this, analyse);
+    for (auto changed : {&RecipeDocument::replaced, &RecipeDocument::titleChanged}) connect(&services.recipe, changed, m_notice, &QWidget::hide);
+    connect(&services.recipe, &RecipeDocument::valueChanged, m_notice, &QWidget::hide); // what it said was of the recipe before
     connect(&services.recipe, &RecipeDocument::valueChanged, this, [analyse](const QString& key) {
         static const QStringList matters{QStringLiteral("train.batch_size"), QStringLiteral("train.sequence_length"), QStringLiteral("rules"),
                                          QStringLiteral("tokenizer.vocab_size"), QStringLiteral("tokenizer.path")};

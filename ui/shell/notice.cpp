@@ -27,7 +27,7 @@ Notice::Notice(Theme& theme, QWidget* parent) : QFrame(parent), m_theme(theme) {
     m_action = new QPushButton(this);
     m_action->setProperty("role", QStringLiteral("link"));
     m_close = makeQuietButton(this);
-    layout->addWidget(m_icon, 0, Qt::AlignTop);
+    layout->addWidget(m_icon);
     layout->addWidget(m_text, 1);
     layout->addWidget(m_action);
     layout->addWidget(m_close);
