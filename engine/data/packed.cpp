@@ -55,6 +55,9 @@ Result<TokenStream> tokeniseCached(const std::vector<std::string>& documents, co
     TokenStream stream;
     if (readCache(path, documents.size(), stream)) return stream;
     CELLOOM_TRY(fresh, tokenise(documents, tokenizer, goOn));
+    std::error_code error;
+    std::filesystem::create_directories(cacheFolder, error);
+    if (error) return fail("cannot be made: " + error.message() + ".", "Check the workspace's permissions.", cacheFolder.string());
     CELLOOM_TRY_STATUS(writeSafetensors(path, {{"ids", fresh.ids}, {"starts", fresh.starts}}, {{"format", kCacheFormat}}));
     return fresh;
 }

@@ -33,6 +33,9 @@ double now() { return std::chrono::duration<double>(std::chrono::system_clock::n
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::setpgid(0, 0);
+    // A thread that waits at a barrier gives its core away: with LibTorch's default of spinning, a run of two threads on two cores that others
+    // use as well took three times as long. libgomp reads this when it is loaded; what the user set stays.
+    ::setenv("OMP_WAIT_POLICY", "passive", 0);
     ::setenv("CELLOOM_RUN_LOCK", std::to_string(kLockDescriptor).c_str(), 1);
     for (const std::string& entry : command.environment) {
         const std::size_t equals = entry.find('=');
