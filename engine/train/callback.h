@@ -58,7 +58,10 @@ public:
     virtual Status onTrainEpochEnd(RunContext& context) { return epochEnd(context); }
     virtual Status onTrainEnd(RunContext& context) { return end(context); }
     virtual Status onEvalBegin(RunContext&) { return {}; }
+    virtual Status onEvalEpochBegin(RunContext&) { return {}; }
+    virtual Status onEvalStepBegin(RunContext&) { return {}; }
     virtual Status onEvalStepEnd(RunContext&) { return {}; }
+    virtual Status onEvalEpochEnd(RunContext&) { return {}; }
     virtual Status onEvalEnd(RunContext&) { return {}; }
 
     virtual Status begin(RunContext&) { return {}; }

@@ -4,16 +4,14 @@
 #include "engine/checkpoint/model_folder.h"
 #include "engine/data/bigram.h"
 #include "engine/exec/device.h"
+#include "engine/exec/runtime.h"
 #include "models/base/files.h"
 #include "models/families/families.h"
 #include "models/graph/json.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <thread>
 
 namespace celloom::engine {
 namespace fs = std::filesystem;
@@ -75,8 +73,7 @@ Status LLMTrainer::checkRecipeUnchanged() {
 
 void LLMTrainer::setThreads() {
     const std::int64_t asked = m_found.path.empty() ? m_recipe.integer("threads") : m_state.threads;
-    m_state.threads = asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency());
-    at::set_num_threads(static_cast<int>(m_state.threads));
+    m_state.threads = engine::setThreads(static_cast<int>(asked));
 }
 
 Status LLMTrainer::readData() {

@@ -195,16 +195,18 @@ Result<Model::End> Model::fit(std::int64_t epochs, const Dataset& rows, const Da
 Result<std::optional<Evaluation>> Model::evaluate(const Dataset& rows, RunContext& context, const std::vector<Callback*>& callbacks,
                                                   std::int64_t maxBatches) {
     CallbackParams& params = context.originalArgs();
-    const CallbackParams training = params;
+    const CallbackParams training = params; // the callbacks see the evaluation's numbers meanwhile
+    const std::int64_t batches = (rows.size() + m_options.batchSize - 1) / m_options.batchSize;
     params.mode = "eval";
-    params.batchNum = (rows.size() + m_options.batchSize - 1) / m_options.batchSize;
-    if (maxBatches > 0) params.batchNum = std::min(params.batchNum, maxBatches);
+    params.batchNum = maxBatches > 0 ? std::min(batches, maxBatches) : batches;
+    params.curStepNum = 0;
     CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalBegin, context));
+    CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEpochBegin, context));
     double sum = 0;
     Evaluation result;
-    for (std::int64_t b = 0; b < params.batchNum && !context.isStopRequested(); ++b) {
-        params.curStepNum = b + 1;
-        const std::int64_t first = b * m_options.batchSize;
+    while (params.curStepNum < params.batchNum && !context.isStopRequested()) {
+        const std::int64_t first = params.curStepNum++ * m_options.batchSize;
+        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalStepBegin, context));
         const Batch batch = onDevice(collate(rows, first, std::min(m_options.batchSize, rows.size() - first)), m_network.options().device);
         CELLOOM_TRY(outputs, m_network.forward(batch));
         const LossSum loss = languageModelLoss(outputs.at("logits"), batch.labels, batch.segments);
@@ -213,13 +215,20 @@ Result<std::optional<Evaluation>> Model::evaluate(const Dataset& rows, RunContex
         killPoint("evaluation");
         CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalStepEnd, context));
     }
-    params = training;
-    if (context.isStopRequested()) return std::optional<Evaluation>();
+    const bool isStopped = context.isStopRequested();
     result.loss = sum / static_cast<double>(result.tokens);
-    params.evalResults = {{"eval_loss", result.loss}, {"eval_perplexity", result.perplexity()}};
-    params.evalStep = training.curStepNum;
-    CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEnd, context));
-    return result;
+    if (!isStopped) {
+        params.evalResults = {{"eval_loss", result.loss}, {"eval_perplexity", result.perplexity()}};
+        params.evalStep = training.curStepNum;
+        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEpochEnd, context));
+        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEnd, context));
+    }
+    const auto results = params.evalResults;
+    const std::int64_t evalStep = params.evalStep;
+    params = training;
+    params.evalResults = results;
+    params.evalStep = evalStep;
+    return isStopped ? std::nullopt : std::optional(result);
 }
 
 } // namespace celloom::engine
