@@ -111,10 +111,7 @@ Result<RunRecord> readRecord(const RunFolder& folder) {
     record.name = record.folder.substr(record.folder.find('-') + 1);
     record.lastLoss = record.lastPerplexity = record.tokensPerSecond = record.learningRate = kUnknown;
 
-    // The lock is asked before anything is read: what a living child is about to write is then simply read next time.
-    const bool isAlive = isHeld(folder);
-    CELLOOM_TRY(process, readProcess(folder));
-    CELLOOM_TRY(exit, readExit(folder));
+    // The order matters while others write: a run leaves the queue only after it is locked, and is unlocked only after its end is written.
     RunAbout about;
     if (std::error_code code; fs::exists(folder.about(), code)) {
         CELLOOM_TRY(read, readAbout(folder));
@@ -123,6 +120,9 @@ Result<RunRecord> readRecord(const RunFolder& folder) {
         record.created = about.created;
         record.parent = about.parent;
     }
+    const bool isAlive = isHeld(folder);
+    CELLOOM_TRY(process, readProcess(folder));
+    CELLOOM_TRY(exit, readExit(folder));
     readRecipe(folder, record);
     Progress progress;
     std::string lastError;

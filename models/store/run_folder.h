@@ -2,6 +2,7 @@
 //
 //   workspace/
 //     celloom.db                      index of runs, notes, tags (the broker and the window write it, children never)
+//     broker.lock                     locked by the living broker; where it listens
 //     cache/                          tokenised data, keyed by content and settings
 //     runs/0042-baichuan-tiny/
 //       recipe.json                   the complete recipe as it was submitted

@@ -311,11 +311,14 @@ void Runs::schedule() {
 
 void Runs::startNow(const RunFolder& folder, const std::string& device) {
     const auto start = [&]() -> Result<std::int64_t> {
+        // The lock comes first: whoever looks meanwhile sees a run that waits, or one that is being worked on.
+        CELLOOM_TRY(lock, store::RunLock::take(folder));
         CELLOOM_TRY(about, store::readAbout(folder));
         about.isQueued = false;
         CELLOOM_TRY_STATUS(store::writeAbout(folder, about));
         CELLOOM_TRY_STATUS(protocol::socketFolder(m_workspace));
-        return startSupervised({m_program, folder, protocol::childSocket(m_workspace, folder.number()).string(), device, m_devices.environment(device)});
+        return startSupervised({m_program, folder, protocol::childSocket(m_workspace, folder.number()).string(), device, m_devices.environment(device)},
+                               std::move(lock));
     };
     const auto supervisor = start();
     if (supervisor) {

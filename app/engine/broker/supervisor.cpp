@@ -86,8 +86,7 @@ double now() { return std::chrono::duration<double>(std::chrono::system_clock::n
 
 } // namespace
 
-Result<std::int64_t> startSupervised(const ChildCommand& command) {
-    CELLOOM_TRY(lock, store::RunLock::take(command.folder));
+Result<std::int64_t> startSupervised(const ChildCommand& command, store::RunLock lock) {
     store::RunProcess nobody; // reserves the record's space, and forgets an earlier end
     nobody.socket = command.socket;
     nobody.device = command.device;

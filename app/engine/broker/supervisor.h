@@ -21,8 +21,9 @@ struct ChildCommand {
     std::vector<std::string> environment;  // "NAME=value", on top of our own
 };
 
-/// Takes the run's lock, forks. The calling process must have one thread only. Gives the supervisor's process id.
-Result<std::int64_t> startSupervised(const ChildCommand& command);
+/// Forks; the lock goes to the supervisor and the child. The calling process must have one thread only. Gives the supervisor's
+/// process id.
+Result<std::int64_t> startSupervised(const ChildCommand& command, store::RunLock lock);
 
 /// True when this process holds the run's lock: a process id found in child.lock may belong to somebody else by now.
 bool holdsLock(std::int64_t pid, const store::RunFolder& folder);
