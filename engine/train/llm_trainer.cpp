@@ -41,9 +41,9 @@ RunResult LLMTrainer::run() {
     if (!end) return failed(end.error());
 
     sayEnd(*end);
-    const RunResult result = *end == Model::End::Finished  ? RunResult{protocol::Ok, RunState::Finished, {}}
-                             : *end == Model::End::Stopped ? RunResult{protocol::Interrupted, RunState::Stopped, {}}
-                                                           : RunResult{protocol::Diverged, RunState::Failed, divergence()};
+    RunResult result; // Finished
+    if (*end == Model::End::Stopped) result = {m_isTimeOver ? protocol::Ok : protocol::Interrupted, RunState::Stopped, {}};
+    if (*end == Model::End::Diverged) result = {protocol::Diverged, RunState::Failed, divergence()};
     m_reporter.state(result.state);
     if (auto status = m_setup.writer.flush(); !status) return failed(status.error());
     return result;
@@ -61,44 +61,56 @@ Result<Model::End> LLMTrainer::work() {
     return train();
 }
 
-Result<Model::End> LLMTrainer::train() {
-    const auto print = [this](const std::string& line) { m_reporter.print(line); };
-    MetricsCallback metrics(m_reporter);
-    LossMonitor lossMonitor(m_recipe.integer("callbacks.loss_monitor_steps"), print);
-    TimeMonitor timeMonitor(print);
-    TimeLimit timeLimit(m_reporter, m_recipe.real("train.max_minutes"));
-    std::unique_ptr<EvaluationCallback> evaluation;
-    if (m_data.validation)
-        evaluation = std::make_unique<EvaluationCallback>(
-            *m_data.validation, m_recipe.integer("evaluate.every_steps"), m_recipe.integer("evaluate.max_batches"), std::vector<Callback*>{&m_control},
-            [this](RunContext& context, const Evaluation& result) { reportEvaluation(context, result); });
-    SampleCallback sample(m_recipe.integer("sample.every_steps"), [this](RunContext&) { return writeSamples(); });
-    std::vector<Callback*> stateful;
-    ModelCheckpoint checkpoint(m_recipe.integer("checkpoint.every_steps"), m_recipe.flag("checkpoint.keep_best"),
-                               [&](RunContext& context, std::int64_t best) { return save(context, best, stateful); });
-    BeforeFirstCheckpoint beforeFirst(checkpoint);
-    m_control.attach(evaluation.get(), m_tokenizer ? &sample : nullptr, &checkpoint);
+/// The callbacks of a run. Their order is the order of what happens after a step: say it, measure, write, save, obey.
+struct LLMTrainer::Callbacks {
+    MetricsCallback metrics;
+    LossMonitor lossMonitor;
+    TimeMonitor timeMonitor;
+    std::unique_ptr<EvaluationCallback> evaluation; // null without validation data
+    std::unique_ptr<SampleCallback> sample;         // null without a tokenizer
+    ModelCheckpoint checkpoint;
+    BeforeFirstCheckpoint beforeFirstCheckpoint{checkpoint};
+    TimeLimit timeLimit;
 
-    std::vector<Callback*> callbacks{&metrics, &lossMonitor};
-    if (m_recipe.flag("callbacks.time_monitor")) callbacks.push_back(&timeMonitor);
-    if (evaluation) callbacks.push_back(evaluation.get());
-    if (m_tokenizer) callbacks.push_back(&sample);
-    for (Callback* callback : {static_cast<Callback*>(&beforeFirst), static_cast<Callback*>(&checkpoint), static_cast<Callback*>(&timeLimit),
-                               static_cast<Callback*>(&m_control)})
-        callbacks.push_back(callback);
-    for (Callback* callback : callbacks) {
-        if (callback->stateName().empty()) continue;
-        stateful.push_back(callback);
-        if (const auto saved = m_state.callbacks.find(callback->stateName()); saved != m_state.callbacks.end()) callback->restore(saved->second);
+    explicit Callbacks(LLMTrainer& run);
+    std::vector<Callback*> list(const recipe::Recipe& recipe, RunControl& control) {
+        std::vector<Callback*> all{&metrics, &lossMonitor};
+        if (recipe.flag("callbacks.time_monitor")) all.push_back(&timeMonitor);
+        if (evaluation) all.push_back(evaluation.get());
+        if (sample) all.push_back(sample.get());
+        all.insert(all.end(), {&beforeFirstCheckpoint, &checkpoint, &timeLimit, &control});
+        return all;
     }
+};
 
-    const std::int64_t total = totalSteps(), perEpoch = m_model->planOf(*m_data.train).stepsPerEpoch();
-    m_reporter.beginTraining(m_model->step(), total, perEpoch, m_state.elapsedSeconds, m_state.secondsPerStep);
+LLMTrainer::Callbacks::Callbacks(LLMTrainer& run)
+    : metrics(run.m_reporter), lossMonitor(run.m_recipe.integer("callbacks.loss_monitor_steps"), [&run](const std::string& line) { run.m_reporter.print(line); }),
+      timeMonitor([&run](const std::string& line) { run.m_reporter.print(line); }),
+      checkpoint(run.m_recipe.integer("checkpoint.every_steps"), run.m_recipe.flag("checkpoint.keep_best"),
+                 [&run](RunContext&, std::int64_t bestStep) { return run.save(bestStep); }),
+      timeLimit(run.m_reporter, run.m_recipe.real("train.max_minutes")) {
+    if (run.m_data.validation)
+        evaluation = std::make_unique<EvaluationCallback>(*run.m_data.validation, run.m_recipe.integer("evaluate.every_steps"),
+                                                          run.m_recipe.integer("evaluate.max_batches"), std::vector<Callback*>{&run.m_control},
+                                                          [&run](RunContext&, const Evaluation& result) { run.reportEvaluation(result); });
+    if (run.m_tokenizer)
+        sample = std::make_unique<SampleCallback>(run.m_recipe.integer("sample.every_steps"), [&run](RunContext&) { return run.writeSamples(); });
+}
+
+Result<Model::End> LLMTrainer::train() {
+    Callbacks callbacks(*this);
+    m_callbacks = callbacks.list(m_recipe, m_control);
+    for (Callback* callback : m_callbacks)
+        if (const auto saved = m_state.callbacks.find(callback->stateName()); saved != m_state.callbacks.end()) callback->restore(saved->second);
+    m_control.attach(callbacks.evaluation.get(), callbacks.sample.get(), &callbacks.checkpoint);
+
+    m_reporter.beginTraining(m_model->step(), totalSteps(), m_model->planOf(*m_data.train).stepsPerEpoch(), m_state.elapsedSeconds, m_state.secondsPerStep);
     m_reporter.state(RunState::Running);
     m_reporter.stage("training");
     m_isTraining = true;
-    CELLOOM_TRY(end, m_model->train(total, *m_data.train, callbacks));
-    m_isTimeOver = timeLimit.isReached();
+    auto end = m_model->train(totalSteps(), *m_data.train, m_callbacks);
+    m_isTimeOver = callbacks.timeLimit.isReached();
+    m_callbacks.clear();
     return end;
 }
 
@@ -107,12 +119,13 @@ std::int64_t LLMTrainer::totalSteps() const {
     return asked > 0 ? asked : m_recipe.integer("train.epochs") * m_model->planOf(*m_data.train).stepsPerEpoch();
 }
 
-Status LLMTrainer::save(RunContext&, std::int64_t bestStep, const std::vector<Callback*>& stateful) {
+Status LLMTrainer::save(std::int64_t bestStep) {
     m_reporter.stage("saving");
     m_state.model = m_model->state();
     m_state.elapsedSeconds = m_reporter.elapsedSeconds();
     m_state.secondsPerStep = m_reporter.secondsPerStep();
-    for (const Callback* callback : stateful) m_state.callbacks[callback->stateName()] = callback->state();
+    for (const Callback* callback : m_callbacks)
+        if (!callback->stateName().empty()) m_state.callbacks[callback->stateName()] = callback->state();
 
     const auto folder = m_setup.folder.checkpoints();
     const CheckpointContent content{*m_network, m_document, m_tokenizer ? m_setup.folder.tokenizer() : std::filesystem::path(), *m_optimizer, m_state};
@@ -147,7 +160,7 @@ Status LLMTrainer::writeSamples() {
     return {};
 }
 
-void LLMTrainer::reportEvaluation(RunContext&, const Evaluation& evaluation) {
+void LLMTrainer::reportEvaluation(const Evaluation& evaluation) {
     m_lastPerplexity = evaluation.perplexity();
     m_reporter.metric("eval/loss", evaluation.loss);
     m_reporter.metric("eval/perplexity", evaluation.perplexity());

@@ -35,6 +35,8 @@ public:
     RunResult run();
 
 private:
+    struct Callbacks;
+
     Result<Model::End> work();
 
     // Before training: llm_trainer_setup.cpp.
@@ -52,9 +54,9 @@ private:
     Status measureBaseline();
 
     Result<Model::End> train();
-    Status save(RunContext& context, std::int64_t bestStep, const std::vector<Callback*>& stateful);
+    Status save(std::int64_t bestStep);
     Status writeSamples();
-    void reportEvaluation(RunContext& context, const Evaluation& evaluation);
+    void reportEvaluation(const Evaluation& evaluation);
     void sayEnd(Model::End end);
     Error divergence() const;
     RunResult failed(const Error& error);
@@ -76,6 +78,7 @@ private:
     std::unique_ptr<Network> m_network;
     std::unique_ptr<Optimizer> m_optimizer;
     std::unique_ptr<Model> m_model;
+    std::vector<Callback*> m_callbacks; // while training
     double m_lastPerplexity = 0; // of the newest evaluation; 0: none
     bool m_isResume = false, m_isTraining = false, m_isTimeOver = false, m_isDeviceMissing = false;
 };

@@ -37,6 +37,16 @@ Status RunControl::begin(RunContext& context) {
     return {};
 }
 
+Status RunControl::onEvalBegin(RunContext&) {
+    m_reporter.stage("evaluating");
+    return {};
+}
+
+Status RunControl::onEvalEnd(RunContext&) {
+    m_reporter.stage(m_isPaused ? "paused" : "training");
+    return {};
+}
+
 Status RunControl::onEvalStepEnd(RunContext& context) {
     m_reporter.heartbeat();
     if (isStopAsked()) stop(context);

@@ -23,7 +23,9 @@ public:
 
     Status begin(RunContext& context) override;
     Status stepEnd(RunContext& context) override; // last in the list: the step is complete, measured and saved
+    Status onEvalBegin(RunContext& context) override;
     Status onEvalStepEnd(RunContext& context) override;
+    Status onEvalEnd(RunContext& context) override;
 
 private:
     void collect();

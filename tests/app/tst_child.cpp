@@ -212,6 +212,23 @@ private Q_SLOTS:
         QVERIFY(engine::verifyManifest(folder.checkpoints() / engine::checkpointName(step - 1)));
     }
 
+    void halfPrecisionTrains_data() {
+        QTest::addColumn<QString>("precision");
+        QTest::newRow("bfloat16") << R"({"amp_level": "O2"})";
+        QTest::newRow("float16, dynamic scale") << R"({"amp_level": "O2", "half_type": "float16", "loss_scale": "dynamic", "loss_scale_value": 1024})";
+    }
+    void halfPrecisionTrains() {
+        QFETCH(QString, precision);
+        json recipe = smallRecipe();
+        recipe["precision"] = json::parse(precision.toStdString());
+        const auto folder = m_workspace.create(recipe);
+        const ChildEnd end = m_workspace.run(folder);
+        QVERIFY2(end.code == 0, qPrintable(end.output + end.messages));
+        const auto rows = exactRows(folder), full = exactRows(m_reference);
+        for (const std::int64_t step : {1, 12}) // the loss of float32 within what eight bits of mantissa leave
+            QVERIFY(std::abs(rows.at({"train/loss", step}) - full.at({"train/loss", step})) < 0.05);
+    }
+
     void stopBeforeTheFirstStepIsHonoured() { // cases.md 19
         const auto folder = m_workspace.create(smallRecipe());
         const auto writer = store::RunWriter::open(folder.database());
