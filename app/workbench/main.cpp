@@ -95,8 +95,11 @@ int main(int argc, char** argv) {
 
     const auto workspace = store::Workspace::open(toPath(QFileInfo(arguments.workspace).absoluteFilePath()));
     if (!workspace) {
-        QMessageBox::critical(nullptr, QStringLiteral("Celloom"), Format::error(workspace.error()));
-        return protocol::BadInput;
+        QMessageBox box(QMessageBox::Critical, QStringLiteral("Celloom"), Format::error(workspace.error()));
+        QObject::connect(&box, &QMessageBox::finished, &application, [] { QCoreApplication::exit(protocol::BadInput); });
+        std::fprintf(stderr, "celloom: %s\n", workspace.error().text().c_str());
+        box.show();
+        return QApplication::exec();
     }
     RecipeDocument recipe;
     restoreRecipe(settings, recipe);

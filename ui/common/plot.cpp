@@ -117,6 +117,14 @@ struct Plot::Private {
         return {least, greatest};
     }
 
+    /// In the order in which there are never many ticks: a fine step on a wide range is thousands of labels.
+    static void setRange(QValueAxis& axis, double low, double high, double step) {
+        axis.setTickAnchor(std::floor(low / step) * step); // Qt Charts counts ticks from the anchor on
+        if (step > axis.tickInterval()) axis.setTickInterval(step);
+        axis.setRange(low, high);
+        if (step < axis.tickInterval()) axis.setTickInterval(step);
+    }
+
     void setYRange(double least, double greatest) {
         if (!(least <= greatest)) { // nothing to show
             least = isLogarithmic ? 1 : 0;
@@ -129,14 +137,14 @@ struct Plot::Private {
             return;
         }
         if (floor) least = std::min(*floor, least);
-        const double pad = greatest > least ? (greatest - least) * 0.04 : std::max(std::abs(greatest) * 0.05, 1e-12);
+        // Values that differ only by rounding are one value: Qt Charts takes no range that narrow.
+        const bool isFlat = greatest - least <= 1e-9 * std::max(std::abs(least), std::abs(greatest));
+        const double pad = isFlat ? std::max(std::abs(greatest) * 0.05, 1e-12) : (greatest - least) * 0.04;
         const double low = floor ? least : least - pad, high = greatest + pad;
-        const int most = std::clamp(static_cast<int>(chart->plotArea().height() / 22), 2, 6);
+        const int most = std::clamp(static_cast<int>(chart->plotArea().height() / 22), 3, 6);
         auto* axis = static_cast<QValueAxis*>(yAxis);
         const double step = niceStep(high - low, most);
-        axis->setTickAnchor(0);
-        axis->setTickInterval(step);
-        axis->setRange(low, high);
+        setRange(*axis, low, high, step);
         // As many digits as neighbouring ticks need to differ.
         const double size = std::max(std::abs(low), std::abs(high));
         if (yFormat == QLatin1String("auto")) {
@@ -176,9 +184,7 @@ struct Plot::Private {
         yAxis->setLabelsVisible(hasData);
         yAxis->setGridLineVisible(hasData);
         const int most = std::clamp(static_cast<int>(chart->plotArea().width() / 62), 2, 10);
-        xAxis->setTickAnchor(0);
-        xAxis->setTickInterval(niceStep(to - from, most));
-        xAxis->setRange(from, to);
+        setRange(*xAxis, from, to, niceStep(to - from, most));
         QList<QPointF> markPoints;
         for (double x : bad) markPoints.append({x, justAboveBottom()});
         marks->replace(markPoints);
