@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <glob.h>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace celloom::engine {
 namespace fs = std::filesystem;
+using nlohmann::json;
 namespace {
 
 void normaliseLineEnds(std::string& text) {
@@ -88,6 +90,24 @@ Result<TextCorpus> readText(const std::vector<fs::path>& files, DocumentUnit uni
         if (corpus.documents.size() == before) return fail("holds no text.", "Take it out of the list.", path.string());
     }
     return corpus;
+}
+
+std::string toJson(const std::vector<CorpusFile>& files) {
+    json out = json::array();
+    for (const CorpusFile& file : files)
+        out.push_back({{"path", file.path.string()}, {"sha256", file.sha256}, {"bytes", file.sizeBytes}, {"encoding", file.encoding}});
+    return out.dump(2) + "\n";
+}
+
+Result<std::vector<CorpusFile>> corpusFromJson(const std::string& text, const std::string& place) {
+    try {
+        std::vector<CorpusFile> files;
+        const json in = json::parse(text);
+        for (const json& file : in) files.push_back({file.at("path").get<std::string>(), file.at("sha256"), file.at("bytes"), file.at("encoding")});
+        return files;
+    } catch (const json::exception& error) {
+        return fail(std::string("is damaged: ") + error.what() + ".", {}, place);
+    }
 }
 
 Status checkUnchanged(const std::vector<CorpusFile>& before, const std::vector<CorpusFile>& now) {

@@ -34,6 +34,10 @@ Result<std::vector<std::filesystem::path>> expandFiles(const std::vector<std::st
 /// A paragraph is a line; a file or block keeps its line feeds. Line ends of Windows become line feeds.
 Result<TextCorpus> readText(const std::vector<std::filesystem::path>& files, DocumentUnit unit, const std::string& encoding);
 
+/// [{"path", "sha256", "bytes", "encoding"}, …]: corpus.json of a run's folder.
+std::string toJson(const std::vector<CorpusFile>& files);
+Result<std::vector<CorpusFile>> corpusFromJson(const std::string& text, const std::string& place);
+
 /// Fails with the first file that is missing or no longer what `before` says; `now` may list further ones, which fails too.
 Status checkUnchanged(const std::vector<CorpusFile>& before, const std::vector<CorpusFile>& now);
 

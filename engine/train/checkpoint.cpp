@@ -30,16 +30,13 @@ Status removeFolder(const fs::path& path) {
 } // namespace
 
 std::string toJson(const RunProgressState& state) {
-    json corpus = json::array();
-    for (const CorpusFile& file : state.corpus)
-        corpus.push_back({{"path", file.path.string()}, {"sha256", file.sha256}, {"bytes", file.sizeBytes}, {"encoding", file.encoding}});
     const LossScale::State& scale = state.model.lossScale;
     json out = {{"schema", kStateSchema},
                 {"step", state.model.step},
                 {"fixed_learning_rate", state.model.fixedRate ? json(*state.model.fixedRate) : json()},
                 {"loss_scale", {{"value", scale.value}, {"current", scale.current}, {"last_change", scale.lastChange}, {"overflows", scale.overflowsInARow}}},
                 {"callbacks", state.callbacks},
-                {"corpus", corpus},
+                {"corpus", json::parse(toJson(state.corpus))},
                 {"recipe", state.recipe},
                 {"threads", state.threads},
                 {"device", state.device},
@@ -59,8 +56,8 @@ Result<RunProgressState> progressStateFromJson(const std::string& text, const st
         const json& scale = in.at("loss_scale");
         state.model.lossScale = {scale.at("value"), scale.at("current"), scale.at("last_change"), scale.at("overflows")};
         state.callbacks = in.at("callbacks");
-        for (const json& file : in.at("corpus"))
-            state.corpus.push_back({file.at("path").get<std::string>(), file.at("sha256"), file.at("bytes"), file.at("encoding")});
+        CELLOOM_TRY(corpus, corpusFromJson(in.at("corpus").dump(), place));
+        state.corpus = std::move(corpus);
         state.recipe = in.at("recipe");
         state.threads = in.at("threads");
         state.device = in.at("device");

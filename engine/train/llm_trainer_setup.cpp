@@ -111,12 +111,11 @@ Status LLMTrainer::checkCorpus(const std::vector<CorpusFile>& files) {
     const fs::path path = m_setup.folder.path / kCorpusFile;
     if (m_isResume) {
         CELLOOM_TRY(text, readFile(path, 64 << 20));
-        CELLOOM_TRY(before, progressStateFromJson(text, path.string()));
-        CELLOOM_TRY_STATUS(checkUnchanged(before.corpus, files));
+        CELLOOM_TRY(before, corpusFromJson(text, path.string()));
+        CELLOOM_TRY_STATUS(checkUnchanged(before, files));
     }
-    if (!m_found.path.empty()) CELLOOM_TRY_STATUS(checkUnchanged(m_state.corpus, files));
     m_state.corpus = files;
-    return writeFileAtomically(path, toJson(m_state));
+    return writeFileAtomically(path, toJson(files));
 }
 
 Status LLMTrainer::buildDocument() {

@@ -245,7 +245,6 @@ private Q_SLOTS:
 
     void aSignalSavesAndAResumeEqualsTheUninterruptedRun() {
         const auto folder = m_workspace.create(smallRecipe());
-        QVERIFY(store::RunWriter::open(folder.database()));
         const auto writer = store::RunWriter::open(folder.database());
         std::atomic<bool> stop{false};
         engine::LLMTrainer trainer({folder, m_workspace.path() / "cache", **writer, nullptr, &stop,
@@ -257,6 +256,32 @@ private Q_SLOTS:
         QVERIFY(engine::verifyManifest(folder.checkpoints() / "step-000006"));
         QCOMPARE(m_workspace.run(folder).code, 0);
         verifyEqualsTheReference(folder);
+    }
+
+    void stoppedInAnEvaluationAndResumedEqualsTheUninterruptedRun() {
+        struct StopWhileEvaluating : protocol::ChildLink {
+            std::atomic<bool>& stop;
+            explicit StopWhileEvaluating(std::atomic<bool>& flag) : stop(flag) {}
+            std::vector<protocol::Command> take() override { return {}; }
+            bool waitForCommand(std::chrono::milliseconds) override { return false; }
+            void progress(const store::Progress& now, std::int64_t) override {
+                if (now.stage == "evaluating" && now.step == 8) stop = true;
+            }
+            void message(std::int64_t, const std::string&, const std::string&, const std::string&, const std::string&) override {}
+        };
+        const auto folder = m_workspace.create(smallRecipe());
+        std::atomic<bool> stop{false};
+        StopWhileEvaluating link(stop);
+        {
+            const auto writer = store::RunWriter::open(folder.database());
+            QVERIFY(writer);
+            engine::LLMTrainer trainer({folder, m_workspace.path() / "cache", **writer, &link, &stop, [](const std::string&) {}},
+                                       *recipe::Recipe::load(folder.recipe()));
+            QCOMPARE(trainer.run().code, protocol::Interrupted);
+        }
+        QVERIFY(!exactRows(folder).contains({"eval/loss", 8})); // it was cut short …
+        QCOMPARE(m_workspace.run(folder).code, 0);
+        verifyEqualsTheReference(folder); // … and made up for
     }
 
     void aFullDiskFailsVisiblyAndLeavesTheCheckpointBefore() { // cases.md 21
@@ -273,9 +298,11 @@ private Q_SLOTS:
             const auto checkpoints = engine::listCheckpoints(folder.checkpoints());
             const bool isIntact = checkpoints.size() == 1 && checkpoints[0].filename() == "step-000004" && engine::verifyManifest(checkpoints[0]);
             const auto state = progress(folder).state;
+            const auto failures = events(folder, "failed");
             ::umount2(place.path().toUtf8().constData(), MNT_DETACH);
             QCOMPARE(end.code, int(protocol::DiskFull));
             QVERIFY2(said.contains("disk is full", Qt::CaseInsensitive) || said.contains("No space left"), qPrintable(said));
+            QCOMPARE(failures.size(), std::size_t(1));
             QVERIFY(isIntact);
             QVERIFY(state == store::RunState::Failed);
         }
