@@ -12,6 +12,7 @@ namespace celloom::store {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr int kReadAgain = 3;
 constexpr std::size_t kRecordBytes = 512; // fixed, written in place: needs no new space on the disk
 
 struct flock wholeFile() {
@@ -97,8 +98,12 @@ bool isHeld(const RunFolder& folder) {
 }
 
 Result<std::optional<RunProcess>> readProcess(const RunFolder& folder) {
-    if (std::error_code code; !fs::exists(lockFile(folder), code)) return std::optional<RunProcess>();
-    CELLOOM_TRY(json, readObject(lockFile(folder)));
+    std::error_code code;
+    const auto size = fs::file_size(lockFile(folder), code);
+    if (code || size == 0) return std::optional<RunProcess>(); // not there, or just being made
+    Result<nlohmann::json> read = readObject(lockFile(folder));
+    for (int again = 0; !read && again < kReadAgain; ++again) read = readObject(lockFile(folder)); // it is written in place, perhaps just now
+    CELLOOM_TRY(json, read);
     RunProcess process;
     process.supervisor = number(json, "supervisor").value_or(0);
     process.child = number(json, "child").value_or(0);

@@ -130,7 +130,7 @@ private:
         while (true) {
             const auto rows = m_reader->samplesAfter(m_lastSample, kRowsAtATime);
             if (!rows || rows->empty()) return;
-            for (const store::SampleRow& row : *rows) m_display.line("step " + std::to_string(row.step) + "  sample: " + row.text);
+            for (const store::SampleRow& row : *rows) m_display.line("step " + std::to_string(row.step) + "  " + row.prompt + " | " + row.text);
             m_lastSample = rows->back().id;
         }
     }

@@ -30,6 +30,8 @@ constexpr auto kAnswerWithin = 20s; // of a child; it answers from a thread of i
 constexpr auto kConnectEvery = 100ms;
 constexpr auto kLookAgainAfter = 500ms;
 constexpr int kTailLines = 20;
+constexpr std::size_t kMaxUnsentBytes = 1 << 20; // commands to a child that does not read
+constexpr const char* kDeletedPrefix = ".deleted-";
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
@@ -99,7 +101,9 @@ void Runs::begin() {
             for (const RunRecord& record : *records) known[record.number] = record;
     for (const RunFolder& folder : m_workspace.allRuns()) {
         const auto entry = known.find(folder.number());
-        const bool isSettled = entry != known.end() && store::isOver(entry->second.state) && entry->second.folder == folder.name();
+        const auto about = store::readAbout(folder);
+        const bool isQueued = about && about->isQueued;
+        const bool isSettled = !isQueued && entry != known.end() && store::isOver(entry->second.state) && entry->second.folder == folder.name();
         if (entry != known.end()) m_lastStates[folder.number()] = entry->second.state;
         known.erase(folder.number());
         if (store::isHeld(folder)) {
@@ -111,13 +115,24 @@ void Runs::begin() {
         }
         if (isSettled) continue;
         refresh(folder, true);
-        if (const auto about = store::readAbout(folder); about && about->isQueued) m_queue.push_back(folder);
+        if (isQueued) m_queue.push_back(folder);
         else announceEnd(folder);
     }
+    removeLeftovers();
     for (const auto& [number, record] : known) // folders that somebody removed
         if (const Status status = m_index->remove(number); !status) std::fprintf(stderr, "%s\n", status.error().text().c_str());
     schedule();
     tick();
+}
+
+/// What a deletion that was cut short has left: nobody sees it, but it takes its space.
+void Runs::removeLeftovers() {
+    std::vector<fs::path> doomed;
+    std::error_code code;
+    for (fs::directory_iterator entry(m_workspace.runs(), code), end; !code && entry != end; entry.increment(code))
+        if (entry->path().filename().string().starts_with(kDeletedPrefix)) doomed.push_back(entry->path());
+    for (const fs::path& path : doomed)
+        if (fs::remove_all(path, code); code) std::fprintf(stderr, "%s cannot be deleted: %s\n", path.c_str(), code.message().c_str());
 }
 
 Status Runs::openIndex() {
@@ -131,28 +146,35 @@ Status Runs::openIndex() {
     return {};
 }
 
-void Runs::tick() {
+/// Answers for a child that does not.
+void Runs::giveUpOnCommands(ActiveRun& run) {
     const auto time = std::chrono::steady_clock::now();
-    for (const auto& [number, run] : std::map(m_active)) {
-        refresh(run->folder, false);
-        std::vector<Reply> late;
-        for (auto entry = run->sent.begin(); entry != run->sent.end();) {
-            if (entry->second.deadline > time) {
-                ++entry;
-                continue;
-            }
-            late.push_back(std::move(entry->second.reply));
-            entry = run->sent.erase(entry);
+    std::vector<Reply> late;
+    for (auto entry = run.sent.begin(); entry != run.sent.end();) {
+        if (entry->second.deadline > time) {
+            ++entry;
+            continue;
         }
-        for (auto& command : run->waiting)
-            if (command.deadline <= time) late.push_back(std::exchange(command.reply, {}));
-        std::erase_if(run->waiting, [](const ActiveRun::Command& command) { return !command.reply; });
-        for (const Reply& reply : late)
-            reply(fail("run " + run->folder.name() + " does not answer.", "It may be stopped or stuck; celloom-engine stop --kill ends it at once."));
+        late.push_back(std::move(entry->second.reply));
+        entry = run.sent.erase(entry);
+    }
+    for (auto& command : run.waiting)
+        if (command.deadline <= time) late.push_back(std::exchange(command.reply, {}));
+    std::erase_if(run.waiting, [](const ActiveRun::Command& command) { return !command.reply; });
+    for (const Reply& reply : late) reply(fail("run " + run.folder.name() + " does not answer.", "It may be stopped or stuck; celloom-engine stop --kill ends it at once."));
+}
+
+void Runs::tick() {
+    for (const auto& [number, run] : m_active) {
+        refresh(run->folder, false);
+        giveUpOnCommands(*run);
     }
     if (m_index || openIndex()) {
         for (const auto& [number, record] : std::exchange(m_unwritten, {})) writeIndex(record);
     }
+    m_queue.insert(m_queue.end(), m_delayed.begin(), m_delayed.end());
+    m_delayed.clear();
+    schedule();
     m_ticker.expires_after(kTickEvery);
     m_ticker.async_wait([this](const asio::error_code& code) {
         if (!code) tick();
@@ -280,7 +302,7 @@ Status Runs::remove(const std::string& text) {
     const bool isQueued = std::any_of(m_queue.begin(), m_queue.end(), [&](const RunFolder& run) { return run.path == folder.path; });
     if (isQueued || m_active.contains(folder.number()) || store::isHeld(folder)) return fail("run " + folder.name() + " is not over.", "Stop it first.");
     // Renamed first: a removal that fails half way leaves no run that looks whole.
-    const fs::path doomed = folder.path.parent_path() / (".deleted-" + folder.name());
+    const fs::path doomed = folder.path.parent_path() / (kDeletedPrefix + folder.name());
     std::error_code code;
     fs::remove_all(doomed, code);
     fs::rename(folder.path, doomed, code);
@@ -322,13 +344,18 @@ void Runs::startNow(const RunFolder& folder, const std::string& device) {
     };
     const auto supervisor = start();
     if (supervisor) {
+        m_startErrors.erase(folder.number());
         follow(folder, device, *supervisor);
         refresh(folder, true);
         return;
     }
     m_devices.release(device);
-    m_emit({{"type", "message"}, {"run", folder.name()}, {"level", "error"}, {"kind", "failed"}, {"message", supervisor.error().text()}, {"hint", supervisor.error().hint}, {"step", 0}});
-    if (const Status status = store::writeExit(folder, {protocol::Failure, {}, now()}); !status) std::fprintf(stderr, "%s\n", status.error().text().c_str());
+    const Error& error = supervisor.error();
+    if (std::exchange(m_startErrors[folder.number()], error.message) != error.message)
+        m_emit({{"type", "message"}, {"run", folder.name()}, {"level", "error"}, {"kind", "failed"}, {"message", error.message}, {"hint", error.hint}, {"step", 0}});
+    Status status = store::writeExit(folder, {protocol::Failure, {}, now()});
+    if (const auto about = store::readAbout(folder); status && about && about->isQueued) status = store::writeAbout(folder, {about->name, about->created, about->parent, false});
+    if (!status) m_delayed.push_back(folder); // the disk is full: it still waits, and is tried again
     refresh(folder, true);
 }
 
@@ -427,6 +454,7 @@ void Runs::forward(const ActivePtr& run, Message command, Reply reply) {
         run->waiting.push_back({std::move(command), std::move(reply), deadline});
         return;
     }
+    if (run->channel->unsentBytes() > kMaxUnsentBytes) return reply(fail("run " + run->folder.name() + " does not read its commands."));
     const std::int64_t id = m_nextCommand++;
     command["id"] = id;
     const std::string line = protocol::toLine(command);

@@ -18,7 +18,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -41,7 +40,7 @@ public:
     void control(const std::string& run, const std::string& action, const protocol::Message& value, Reply reply);
     Status remove(const std::string& run);
     Result<std::vector<store::RunRecord>> list();
-    [[nodiscard]] bool isIdle() const { return m_active.empty() && m_queue.empty(); }
+    [[nodiscard]] bool isIdle() const { return m_active.empty() && m_queue.empty() && m_delayed.empty(); }
 
 private:
     struct ActiveRun;
@@ -56,12 +55,14 @@ private:
     void connect(const ActivePtr& run);
     void onChildMessage(const ActivePtr& run, const Result<protocol::Message>& message);
     void forward(const ActivePtr& run, protocol::Message command, Reply reply);
+    void giveUpOnCommands(ActiveRun& run);
     void tick();
 
     void refresh(const store::RunFolder& folder, bool isNews);
     void announceEnd(const store::RunFolder& folder);
     void writeIndex(const store::RunRecord& record);
     Status openIndex();
+    void removeLeftovers();
 
     asio::io_context& m_loop;
     const store::Workspace m_workspace;
@@ -73,6 +74,8 @@ private:
     std::map<int, store::RunRecord> m_unwritten;  // by number; tried again at each tick
     std::string m_lastIndexError;
     std::deque<store::RunFolder> m_queue;
+    std::vector<store::RunFolder> m_delayed;      // could not be started, and could not be marked as failed either
+    std::map<int, std::string> m_startErrors;     // what clients were told about those, by number
     std::map<int, ActivePtr> m_active;            // by number
     std::map<int, store::RunState> m_lastStates;  // what clients were told last
     std::int64_t m_nextCommand = 1;

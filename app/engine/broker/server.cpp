@@ -28,6 +28,7 @@ namespace {
 constexpr std::size_t kMaxEventBytes = 16u << 20; // of past events kept for those who re-attach
 constexpr std::size_t kMaxUnsentBytes = 2u << 20; // of a session; past it, events are left out until it has read all
 constexpr std::size_t kMaxSessions = 256;
+constexpr auto kAcceptAgainAfter = std::chrono::milliseconds(100);
 
 struct Session {
     std::shared_ptr<LineConnection> connection;
@@ -54,7 +55,7 @@ std::int64_t firstSequence() {
 class Server {
 public:
     Server(const ServeOptions& options, store::Workspace workspace, int listener)
-        : m_options(options), m_workspace(workspace), m_acceptor(m_loop, asio::local::stream_protocol(), listener), m_signals(m_loop, SIGINT, SIGTERM), m_idle(m_loop),
+        : m_options(options), m_workspace(workspace), m_acceptor(m_loop, asio::local::stream_protocol(), listener), m_signals(m_loop, SIGINT, SIGTERM), m_acceptAgain(m_loop), m_idle(m_loop),
           m_runs(m_loop, std::move(workspace), options.program, options.parallel, [this](Message event) { emit(std::move(event)); }) {}
 
     void run() {
@@ -74,7 +75,11 @@ private:
         m_acceptor.async_accept([this](const asio::error_code& code, LineConnection::Socket socket) {
             if (code == asio::error::operation_aborted) return;
             if (!code && m_sessions.size() < kMaxSessions) welcome(std::move(socket));
-            accept();
+            if (!code) return accept();
+            m_acceptAgain.expires_after(kAcceptAgainAfter); // no descriptor is left: there may be one later
+            m_acceptAgain.async_wait([this](const asio::error_code& cancelled) {
+                if (!cancelled) accept();
+            });
         });
     }
 
@@ -211,7 +216,7 @@ private:
     const store::Workspace m_workspace;
     Acceptor m_acceptor;
     asio::signal_set m_signals;
-    asio::steady_timer m_idle;
+    asio::steady_timer m_acceptAgain, m_idle;
     std::list<SessionPtr> m_sessions;
     std::deque<PastEvent> m_past;
     std::size_t m_pastBytes = 0;

@@ -141,8 +141,8 @@ void show(const std::string& run, Invocation& invocation) {
         return print(json);
     }
     const store::RunRecord& record = shown->record;
-    std::printf("run        %d, %s\nfolder     %s\nstate      %s%s%s\n", record.number, record.name.c_str(), folder->path.c_str(), store::toString(record.state).c_str(),
-                record.outcome.empty() ? "" : ": ", record.outcome.c_str());
+    std::printf("run        %d, %s\nfolder     %s\nstate      %s\n", record.number, record.name.c_str(), folder->path.c_str(),
+                (record.outcome.empty() ? store::toString(record.state) : record.outcome).c_str());
     std::printf("step       %lld of %lld%s%s\ncreated    %s\nended      %s\n", static_cast<long long>(record.step), static_cast<long long>(record.totalSteps),
                 shown->progress.stage.empty() ? "" : ", ", shown->progress.stage.c_str(), timeText(record.created).c_str(), timeText(record.ended).c_str());
     for (const store::MetricRow& row : shown->latest) std::printf("%-20s %-12g step %lld\n", row.name.c_str(), row.value, static_cast<long long>(row.step));
