@@ -1,5 +1,6 @@
 #include "engine/data/bigram.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -104,10 +105,11 @@ void BigramModel::fitWeights(const std::vector<Row>& heldOut) {
 
 double BigramModel::probability(std::int64_t previous, std::int64_t next) const { return m_counts->probability({previous, next}); }
 
-double BigramModel::perplexity(const Dataset& validation) const {
+double BigramModel::perplexity(const Dataset& validation, std::int64_t maxRows) const {
+    const std::int64_t rows = maxRows > 0 ? std::min(maxRows, validation.size()) : validation.size();
     double sum = 0;
     std::int64_t labels = 0;
-    for (std::int64_t r = 0; r < validation.size(); ++r) {
+    for (std::int64_t r = 0; r < rows; ++r) {
         for (const Pair& pair : pairsOf(validation.get(r))) {
             sum -= std::log(m_counts->probability(pair));
             ++labels;

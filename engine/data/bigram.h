@@ -11,8 +11,8 @@ class BigramModel {
 public:
     /// `maxRows` bounds time and memory on large corpora; 0: no bound.
     static BigramModel fit(const Dataset& training, std::int64_t vocabSize, std::int64_t maxRows = 0);
-    /// exp of the mean negative log-likelihood of the labels that languageModelLoss counts.
-    double perplexity(const Dataset& validation) const;
+    /// exp of the mean negative log-likelihood of the labels that languageModelLoss counts, in the first `maxRows` rows; 0: in all.
+    double perplexity(const Dataset& validation, std::int64_t maxRows = 0) const;
     double probability(std::int64_t previous, std::int64_t next) const;
 
 private:

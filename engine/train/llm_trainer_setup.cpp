@@ -214,7 +214,7 @@ Status LLMTrainer::measureBaseline() {
     if (m_files.areTokens || !m_data.validation || m_state.baselinePerplexity > 0) return {};
     m_reporter.stage("bigram baseline");
     const BigramModel bigram = BigramModel::fit(*m_data.train, m_tokenizer->vocabSize(), kBaselineRows);
-    m_state.baselinePerplexity = bigram.perplexity(*m_data.validation);
+    m_state.baselinePerplexity = bigram.perplexity(*m_data.validation, m_recipe.integer("evaluate.max_batches") * m_recipe.integer("train.batch_size"));
     m_reporter.metric("baseline/bigram_perplexity", m_state.baselinePerplexity);
     char perplexity[32];
     std::snprintf(perplexity, sizeof perplexity, "%.2f", m_state.baselinePerplexity);
