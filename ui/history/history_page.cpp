@@ -136,7 +136,7 @@ QWidget* HistoryPage::buildTable() {
 QWidget* HistoryPage::buildDetail() {
     auto* card = new Card(this);
     m_detail = card;
-    card->setFixedWidth(272);
+    card->setFixedWidth(264);
     m_name = makeLabel("title", card);
     m_name->setWordWrap(true);
     m_state = new QLabel(card);
@@ -243,6 +243,7 @@ void HistoryPage::askDelete() {
     auto* box = new QMessageBox(QMessageBox::Warning, tr("Delete run"),
                                 tr("Delete run %1 (%2) with its curves, samples and checkpoints?").arg(run->number).arg(fromUtf8(run->name)),
                                 QMessageBox::NoButton, window());
+    box->setIconPixmap(m_services.theme.icon(QStringLiteral("warning"), "warning").pixmap(32, 32));
     box->setInformativeText(tr("This cannot be undone."));
     box->setAttribute(Qt::WA_DeleteOnClose);
     QPushButton* yes = box->addButton(tr("Delete"), QMessageBox::DestructiveRole);

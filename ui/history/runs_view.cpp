@@ -63,7 +63,7 @@ QTableView* makeRunsView(Theme& theme, QWidget* parent) {
 }
 
 void setRunsViewWidths(QTableView& view) {
-    static constexpr int widths[RunsModel::kColumns] = {58, 146, 84, 112, 70, 70, 64, 80, 76, 62, 104, 122, 90};
+    static constexpr int widths[RunsModel::kColumns] = {56, 128, 78, 100, 78, 66, 62, 88, 80, 58, 96, 118, 90};
     for (int column = 0; column < RunsModel::kColumns; ++column) view.setColumnWidth(column, widths[column]);
 }
 

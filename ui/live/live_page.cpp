@@ -120,7 +120,7 @@ QWidget* LivePage::buildCharts() {
     const auto withPerplexity = [](double value) { return tr("%1 (perplexity %2)").arg(Format::number(value), Format::number(std::exp(value), 3)); };
     m_loss = new MetricCard(theme, {{"train/loss", "blue", plain, true},
                                     {"eval/loss", "orange", withPerplexity, false, true},
-                                    {RunCurves::kBaselineLoss, "slate", plain, false, false, true}}, holder);
+                                    {RunCurves::kBaselineLoss, "slate", withPerplexity, false, false, true}}, holder);
     auto* rate = new MetricCard(theme, {{"train/lr", "blue", [](double value) { return Format::rate(value); }}}, holder);
     auto* speed = new MetricCard(theme, {{"train/tokens_per_s", "teal", [](double value) { return tr("%1 tokens/s").arg(Format::count(std::llround(value))); }}}, holder);
     auto* norm = new MetricCard(theme, {{"train/grad_norm", "violet", plain}}, holder);

@@ -33,7 +33,12 @@ MetricCard::MetricCard(Theme& theme, std::vector<MetricLook> looks, QWidget* par
     : Card(parent), m_theme(theme), m_looks(std::move(looks)), m_hoveredX(std::nan("")) {
     m_values = makeLabel("value", this);
     m_values->setTextFormat(Qt::RichText);
-    titleRow()->addWidget(m_values);
+    if (m_looks.size() > 1) {
+        m_values->setWordWrap(true);
+        body()->addWidget(m_values); // a line of its own: names and numbers need the width
+    } else {
+        titleRow()->addWidget(m_values);
+    }
     m_plot = new Plot(theme, linesOf(m_looks), this);
     m_plot->setFormats(QStringLiteral("%g"), QStringLiteral("auto"));
     body()->addWidget(m_plot, 1);

@@ -30,7 +30,7 @@ namespace celloom::ui {
 MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent), m_services(services) {
     setWindowTitle(QStringLiteral("Celloom"));
     setWindowIcon(services.theme.icon(QStringLiteral("celloom"), "accent"));
-    setMinimumSize(960, 600);
+    setMinimumSize(1080, 680);
 
     auto* central = new QWidget(this);
     auto* column = new QVBoxLayout(central);

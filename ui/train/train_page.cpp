@@ -33,7 +33,7 @@ namespace celloom::ui {
 
 namespace {
 
-constexpr int kSideWidth = 372;
+constexpr int kSideWidth = 372, kNarrowSideWidth = 316, kNarrow = 1180; // below this width of the page the form needs the room
 constexpr std::int64_t kPreviewSteps = 1000; // drawn when the recipe does not say how many steps there are
 constexpr int kCurvePoints = 2000;
 
@@ -87,6 +87,11 @@ TrainPage::TrainPage(Services& services, QWidget* parent) : Page(parent), m_serv
     });
 }
 
+void TrainPage::resizeEvent(QResizeEvent* event) {
+    Page::resizeEvent(event);
+    m_side->setFixedWidth(width() < kNarrow ? kNarrowSideWidth : kSideWidth);
+}
+
 QString TrainPage::context() const {
     return m_services.recipe.filePath();
 }
@@ -94,7 +99,7 @@ QString TrainPage::context() const {
 QWidget* TrainPage::buildSections() {
     auto* panel = new QFrame(this);
     panel->setProperty("role", QStringLiteral("sidebar"));
-    panel->setFixedWidth(148);
+    panel->setFixedWidth(128);
     auto* layout = new QVBoxLayout(panel);
     layout->setContentsMargins(8, 12, 8, 12);
     layout->setSpacing(2);
@@ -129,6 +134,7 @@ QWidget* TrainPage::buildSections() {
 QWidget* TrainPage::buildSide() {
     auto* panel = new QWidget(this);
     panel->setFixedWidth(kSideWidth);
+    m_side = panel;
     auto* layout = new QVBoxLayout(panel);
     layout->setContentsMargins(0, 14, 14, 14);
     layout->setSpacing(12);
@@ -143,7 +149,7 @@ QWidget* TrainPage::buildHelp() {
     m_help = makeLabel("help", m_helpCard);
     m_help->setWordWrap(true);
     m_help->setTextFormat(Qt::PlainText);
-    m_help->setMinimumHeight(86);
+    m_help->setMinimumHeight(64);
     m_help->setAlignment(Qt::AlignTop | Qt::AlignLeft);
     m_reset = new QPushButton(m_helpCard);
     m_reset->setProperty("role", QStringLiteral("link"));
@@ -183,6 +189,7 @@ QWidget* TrainPage::buildText() {
     m_text = new QPlainTextEdit(m_textCard);
     m_text->setProperty("role", QStringLiteral("mono"));
     m_text->setReadOnly(true);
+    m_text->setMinimumHeight(64);
     m_text->setTabChangesFocus(true);
     m_text->setWordWrapMode(QTextOption::WrapAnywhere);
     m_showCommand = makeQuietButton(m_textCard);

@@ -32,6 +32,9 @@ public:
     /// To the recipe's file; asks for one where there is none.
     void save();
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 Q_SIGNALS:
     void openRequested();
     void modelRequested();
@@ -53,6 +56,7 @@ private:
 
     Services& m_services;
     RecipeForm* m_form;
+    QWidget* m_side;
     QScrollArea* m_scroll;
     std::vector<std::pair<QString, QPushButton*>> m_sectionButtons;
     const recipe::Field* m_helpField = nullptr;
