@@ -22,13 +22,14 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <sstream>
 
 namespace celloom::engine {
 namespace {
 
 /// Rotates each input [B,T,heads*D] by its positions. Scaling: "linear" divides positions by `factor`; "dynamic" (NTK) enlarges the base
-/// once T exceeds max_positions: base * (factor T / max - (factor - 1)) ^ (D / (D - 2)).
+/// once T exceeds max_positions: base * (factor T / max - (factor - 1)) ^ (D / (D - 2)); "llama3" divides the frequencies of long waves.
 class RotaryEmbedding final : public Cell {
 public:
     using Cell::Cell;
@@ -41,30 +42,50 @@ public:
     }
 
 private:
+    bool scales(const char* kind) const { return instance().text("scaling") == kind; }
+
     std::pair<at::Tensor, at::Tensor> table(std::int64_t length, at::Device device, StepContext& context) const {
-        const std::string& scaling = instance().text("scaling");
-        const double factor = instance().real("factor");
-        const auto longest = instance().integer("max_positions");
-        const std::int64_t dim = instance().integer("head_dim");
-        double base = instance().real("base");
-        if (scaling == "dynamic" && length > longest)
-            base *= std::pow(factor * static_cast<double>(length) / static_cast<double>(longest) - (factor - 1), static_cast<double>(dim) / static_cast<double>(dim - 2));
-        const double divisor = scaling == "linear" ? factor : 1;
-        const std::string key = std::to_string(base) + "/" + std::to_string(dim) + "/" + std::to_string(divisor) + "/" + std::to_string(length);
+        const double base = baseFor(length), factor = instance().real("factor");
+        std::ostringstream name; // all that the angles depend on
+        name << std::hexfloat << base << '/' << instance().integer("head_dim") << '/' << length;
+        if (scales("linear")) name << "/linear/" << factor;
+        if (scales("llama3"))
+            name << "/llama3/" << factor << '/' << instance().integer("max_positions") << '/' << instance().real("low_freq_factor") << '/'
+                 << instance().real("high_freq_factor");
+        const std::string key = name.str();
         if (context.tables->size() > 64) context.tables->clear(); // generation asks for one length after another
         at::Tensor& both = (*context.tables)[key]; // [2,T,D/2]
-        if (!both.defined()) both = build(base, dim, divisor, length).to(device);
+        if (!both.defined()) both = build(base, length).to(device);
         if (!context.positions.defined()) return {both[0], both[1]};
         at::Tensor& chosen = context.masks["rotary/" + key]; // [2,B,T,D/2]
         if (!chosen.defined()) chosen = both.index_select(1, context.positions.flatten()).unflatten(1, context.positions.sizes());
         return {chosen[0], chosen[1]};
     }
 
-    static at::Tensor build(double base, std::int64_t dim, double divisor, std::int64_t length) {
-        const at::Tensor t = at::arange(length, at::kFloat) / divisor;
-        const at::Tensor inverse = 1.0 / at::pow(at::scalar_tensor(base, at::kFloat), at::arange(0, dim, 2, at::kLong).to(at::kFloat) / dim);
+    double baseFor(std::int64_t length) const {
+        const double base = instance().real("base"), factor = instance().real("factor");
+        const auto longest = instance().integer("max_positions"), dim = instance().integer("head_dim");
+        if (!scales("dynamic") || length <= longest) return base;
+        return base * std::pow(factor * static_cast<double>(length) / static_cast<double>(longest) - (factor - 1), static_cast<double>(dim) / static_cast<double>(dim - 2));
+    }
+
+    at::Tensor build(double base, std::int64_t length) const {
+        const std::int64_t dim = instance().integer("head_dim");
+        at::Tensor t = at::arange(length, at::kFloat);
+        if (scales("linear")) t = t / instance().real("factor");
+        at::Tensor inverse = 1.0 / at::pow(at::scalar_tensor(base, at::kFloat), at::arange(0, dim, 2, at::kLong).to(at::kFloat) / dim);
+        if (scales("llama3")) inverse = slowed(inverse);
         const at::Tensor angle = at::outer(t, inverse);
         return at::stack({at::cos(angle), at::sin(angle)});
+    }
+
+    /// Llama 3.1: with w = original length / wave length, frequencies are divided by `factor` for w below low, kept for w above high, and
+    /// mixed linearly in w between.
+    at::Tensor slowed(const at::Tensor& inverse) const {
+        const double low = instance().real("low_freq_factor"), high = instance().real("high_freq_factor");
+        const at::Tensor waves = inverse * (static_cast<double>(instance().integer("max_positions")) / (2 * std::numbers::pi));
+        const at::Tensor kept = ((waves - low) / (high - low)).clamp(0, 1);
+        return inverse * kept + inverse / instance().real("factor") * (1 - kept);
     }
 };
 

@@ -20,7 +20,7 @@ public:
     }
 };
 
-/// ids [B,T] int64 -> rows of weight [vocab,dim]. The row of padding_idx gets no gradient.
+/// ids [B,T] int64 -> rows of weight [vocab,dim]. The row of padding_idx gets no gradient by this way. Shared, the weight itself follows.
 class Embedding final : public Cell {
 public:
     using Cell::Cell;
@@ -32,20 +32,23 @@ public:
             TORCH_CHECK_INDEX(low.item<std::int64_t>() >= 0 && high.item<std::int64_t>() < table.size(0), "token ids reach from ",
                               low.item<std::int64_t>(), " to ", high.item<std::int64_t>(), ", the vocabulary has 0..", table.size(0) - 1);
         }
-        return {at::embedding(table, ids, instance().integer("padding_idx"))};
+        std::vector<at::Tensor> out{at::embedding(table, ids, instance().integer("padding_idx"))};
+        if (instance().flag("shares_weight")) out.push_back(table);
+        return out;
     }
 };
 
 /// logits [B,T,V] (or [B,1,V], the last position alone) = h weightᵀ; normalised: each row of the weight scaled to unit length first
-/// (Baichuan2's NormHead; lengths below 1e-12 count as that).
+/// (Baichuan2's NormHead; lengths below 1e-12 count as that). Tied: the weight [V,C] is the second input.
 class LMHead final : public Cell {
 public:
     using Cell::Cell;
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
         at::Tensor hidden = inputs[0];
         if (context.lastPositionOnly) hidden = hidden.narrow(1, hidden.size(1) - 1, 1);
-        at::Tensor rows = weight("weight");
-        if (instance().text("kind") == "normalised") rows = rows / at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}, true).clamp_min(1e-12);
+        const std::string& kind = instance().text("kind");
+        at::Tensor rows = kind == "tied" ? inputs[1] : weight("weight");
+        if (kind == "normalised") rows = rows / at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}, true).clamp_min(1e-12);
         return {at::linear(hidden, rows)};
     }
 };

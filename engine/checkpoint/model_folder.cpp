@@ -175,7 +175,7 @@ Status loadWeights(const ModelFolder& folder, Network& network) {
         opened.erase(found);
     }
     for (const auto& item : opened)
-        if (!families::isIgnorable(family, item.first)) mismatches.unexpected.push_back(item.first);
+        if (!families::isIgnorable(network.model(), item.first)) mismatches.unexpected.push_back(item.first);
     CELLOOM_TRY_STATUS(mismatches.toStatus(folder.path));
     for (auto& [parameter, source] : copies) CELLOOM_TRY_STATUS(copyInto(*parameter, source, folder.path));
     return {};

@@ -28,14 +28,23 @@ CellType rotaryEmbedding() {
         realParam("base", 10000, 1, 1e15, "Base of the wave lengths: the angle of pair i is position / base^(2i / head_dim).",
                   "波长的底数：第 i 对的角度为 位置 / base^(2i / head_dim)。"),
         choiceParam(
-            "scaling", {"none", "linear", "dynamic"},
+            "scaling", {"none", "linear", "dynamic", "llama3"},
             "For inputs longer than trained on. linear: positions divided by factor. dynamic: the base grows with the length beyond "
-            "max_positions (dynamic NTK, stateless).",
-            "用于超过训练长度的输入。linear：位置除以 factor。dynamic：超过 max_positions 后底数随长度增大（无状态的动态 NTK）。"),
-        realParam("factor", 1, 1e-6, 1e6, "Strength of linear or dynamic scaling.", "linear 或 dynamic 缩放的强度。"),
-        integerParam("max_positions", 1, "Length that dynamic scaling starts beyond.", "超过该长度时 dynamic 缩放生效。",
-                     std::int64_t(4096))};
+            "max_positions (dynamic NTK, stateless). llama3: long waves are slowed down by factor, short ones stay (Llama 3.1).",
+            "用于超过训练长度的输入。linear：位置除以 factor。dynamic：超过 max_positions 后底数随长度增大（无状态的动态 "
+            "NTK）。llama3：长波放慢 factor 倍，短波不变（Llama 3.1）。"),
+        realParam("factor", 1, 1e-6, 1e6, "Strength of the scaling.", "缩放的强度。"),
+        integerParam("max_positions", 1, "Length that dynamic scaling starts beyond; of llama3 the length trained on before it.",
+                     "超过该长度时 dynamic 缩放生效；对 llama3 是缩放前的训练长度。", std::int64_t(4096)),
+        realParam("low_freq_factor", 1, 1e-6, 1e6, "llama3: waves longer than max_positions / this are slowed down in full.",
+                  "llama3：波长大于 max_positions / 该值的波完全放慢。"),
+        realParam("high_freq_factor", 4, 1e-6, 1e6, "llama3: waves shorter than max_positions / this stay; in between it is a line.",
+                  "llama3：波长小于 max_positions / 该值的波不变；两者之间线性过渡。")};
     type.check = [](const CellInstance& cell) -> Status {
+        if (cell.text("scaling") == "llama3" && cell.real("low_freq_factor") >= cell.real("high_freq_factor"))
+            return fail("low_freq_factor is not below high_freq_factor.", "Llama 3.1 has 1 and 4.", "low_freq_factor");
+        if (cell.text("scaling") == "dynamic" && cell.integer("head_dim") == 2)
+            return fail("dynamic scaling needs heads of at least 4 numbers.", "Give a larger head_dim.", "head_dim");
         if (cell.integer("head_dim") % 2 == 0) return {};
         return fail("head_dim = " + std::to_string(cell.integer("head_dim")) + " is odd; rotation pairs numbers.", "Give an even head_dim.",
                     "head_dim");

@@ -46,7 +46,12 @@ CellType embedding() {
     type.params = {integerParam("vocab_size", 1, "Rows: ids run from 0 to one below this.", "行数：编号从 0 到该值减一。"),
                    integerParam("embedding_size", 1, "Size of each row.", "每行的大小。"),
                    integerParam("padding_idx", -1, "Row whose gradient is always zero (the padding id); -1: none.",
-                                "梯度恒为零的行（填充编号）；-1：没有。", std::int64_t(-1))};
+                                "梯度恒为零的行（填充编号）；-1：没有。", std::int64_t(-1)),
+                   flagParam("shares_weight", false, "A second output, weight: the rows themselves, for a tied LMHead.",
+                             "增加输出 weight，即各行向量本身，供共享权重的 LMHead 使用。")};
+    type.outputsOf = [](const CellInstance& cell) {
+        return cell.flag("shares_weight") ? std::vector<PortDef>{{"out"}, {"weight"}} : std::vector<PortDef>{{"out"}};
+    };
     type.check = [](const CellInstance& cell) -> Status {
         const std::int64_t vocab = cell.integer("vocab_size"), padding = cell.integer("padding_idx");
         if (padding < vocab) return {};
@@ -56,7 +61,10 @@ CellType embedding() {
     type.shapeRule = [](const RuleInput& in) -> Shapes {
         Shape out = in.inputs[0];
         out.push_back(fixed(in.cell.integer("embedding_size")));
-        return std::vector<Shape>{out};
+        std::vector<Shape> shapes{out};
+        if (in.cell.flag("shares_weight"))
+            shapes.push_back({fixed(in.cell.integer("vocab_size")), fixed(in.cell.integer("embedding_size"))});
+        return shapes;
     };
     type.weights = [](const CellInstance& cell) {
         return std::vector<WeightSpec>{{"weight", {cell.integer("vocab_size"), cell.integer("embedding_size")}, WeightSpec::Init::Normal}};

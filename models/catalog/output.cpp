@@ -2,6 +2,13 @@
 #include "models/catalog/building.h"
 
 namespace celloom::catalog {
+namespace {
+
+bool isTied(const CellInstance& cell) {
+    return cell.text("kind") == "tied";
+}
+
+} // namespace
 
 void addOutput(std::vector<CellType>& out) {
     CellType type;
@@ -13,17 +20,27 @@ void addOutput(std::vector<CellType>& out) {
     type.outputs = {{"logits"}};
     type.params = {integerParam("hidden_size", 1, "Size of the last dimension of x.", "x 最后一维的大小。"),
                    integerParam("vocab_size", 1, "Words of the vocabulary.", "词表大小。"),
-                   choiceParam("kind", {"plain", "normalised"},
+                   choiceParam("kind", {"plain", "normalised", "tied"},
                                "normalised: each row of the weight is scaled to length one first (Baichuan 2's NormHead, eps 1e-12); the "
-                               "stored weight stays as it is.",
-                               "normalised：先把权重的每行缩放到长度一（Baichuan 2 的 NormHead，eps 1e-12）；保存的权重不变。")};
+                               "stored weight stays as it is. tied: no weight of its own, but the one wired to its second input, from an "
+                               "Embedding that shares it.",
+                               "normalised：先把权重的每行缩放到长度一（Baichuan 2 的 NormHead，eps "
+                               "1e-12）；保存的权重不变。tied：自身没有权重，使用连到第二个输入的权重，来自共享权重的 Embedding。")};
+    type.inputsOf = [](const CellInstance& cell) {
+        return isTied(cell) ? std::vector<PortDef>{{"x"}, {"weight"}} : std::vector<PortDef>{{"x"}};
+    };
     type.shapeRule = [](const RuleInput& in) -> Shapes {
         CELLOOM_TRY_STATUS(expectLast("x", in.inputs[0], in.cell.integer("hidden_size"), "hidden_size"));
+        const Shape rows{fixed(in.cell.integer("vocab_size")), fixed(in.cell.integer("hidden_size"))};
+        if (isTied(in.cell) && in.inputs[1] != rows)
+            return fail("weight is " + graph::toString(in.inputs[1]) + ", expected " + graph::toString(rows) + ".",
+                        "Wire the weight of an Embedding with shares_weight, of this vocabulary and size.", "vocab_size");
         Shape logits = in.inputs[0];
         logits.back() = fixed(in.cell.integer("vocab_size"));
         return std::vector<Shape>{logits};
     };
     type.weights = [](const CellInstance& cell) {
+        if (isTied(cell)) return std::vector<WeightSpec>{};
         return std::vector<WeightSpec>{{"weight", {cell.integer("vocab_size"), cell.integer("hidden_size")}, WeightSpec::Init::Normal}};
     };
     type.cost = [](const CellInstance& cell, const Sizes&, const Sizes& outputs) {

@@ -48,19 +48,28 @@ CellType split() {
     sizes.maximum = 1e12;
     sizes.help = "Sizes of the pieces, in order; they add up to the last dimension of x.";
     sizes.helpZh = "各段的大小，按顺序；总和等于 x 的最后一维。";
-    type.params = {sizes};
+    type.params = {
+        sizes, integerParam("groups", 1,
+                            "The last dimension is this many equal groups in a row; sizes are those of one group, and each piece "
+                            "gathers its part of every group (InternLM2's wqkv).",
+                            "最后一维由这么多个相等的组排成；sizes 是一组内各段的大小，每段收集所有组中对应的部分（InternLM2 的 wqkv）。",
+                            std::int64_t(1))};
     type.outputsOf = [](const CellInstance& cell) { return numbered("out", cell.integers("sizes").size()); };
     type.shapeRule = [](const RuleInput& in) -> Shapes {
         std::vector<Shape> out;
         std::int64_t sum = 0;
+        const std::int64_t groups = in.cell.integer("groups");
         for (const std::int64_t size : in.cell.integers("sizes")) {
-            sum += size;
+            const std::int64_t piece = sizeOf({groups, size});
+            if (piece > graph::kMaxDim - sum)
+                return fail("The sizes add up to more than a dimension can hold.", "Give smaller sizes.", "sizes");
+            sum += piece;
             out.push_back(in.inputs[0]);
-            if (!out.back().empty()) out.back().back() = fixed(size);
+            if (!out.back().empty()) out.back().back() = fixed(piece);
         }
         if (!in.inputs[0].empty() && in.inputs[0].back() == fixed(sum)) return out;
         return fail("x is " + graph::toString(in.inputs[0]) + ", but sizes = " + in.cell.text("sizes") + " add up to " +
-                        std::to_string(sum) + ".",
+                        std::to_string(sum) + (groups > 1 ? " in " + std::to_string(groups) + " groups." : "."),
                     "Change sizes, or what feeds x.", "sizes");
     };
     type.cost = [](const CellInstance&, const Sizes&, const Sizes&) { return CellCost{}; };

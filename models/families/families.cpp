@@ -2,7 +2,7 @@
 
 #include "models/base/files.h"
 #include "models/base/text.h"
-#include "models/families/baichuan.h"
+#include "models/families/config_file.h"
 #include "models/families/family.h"
 #include "models/graph/json.h"
 #include "models/graph/json_text.h"
@@ -24,6 +24,16 @@ std::vector<std::string> presetNames() {
     return names;
 }
 
+/// The graph, with a note on what was not read: those keys are lost when the model is written again.
+Result<OpenedConfig> readWith(const Family& family, const nlohmann::json& config, const std::string& place) {
+    const ConfigReader reader(config, place, family.decoder().title);
+    CELLOOM_TRY_STATUS(reader.onlyKnownComputation());
+    CELLOOM_TRY(c, family.fromConfig(config, reader));
+    OpenedConfig out{buildDecoder(c), reader.notRead()};
+    if (!out.notRead.empty()) out.document.main.note = "Celloom did not read from config.json: " + joined(out.notRead) + ".";
+    return out;
+}
+
 bool isBelow(const std::string& path, const std::string& name) {
     return path == name || path.starts_with(name + ".");
 }
@@ -31,49 +41,11 @@ bool isBelow(const std::string& path, const std::string& name) {
 } // namespace
 
 const std::vector<Family>& all() {
-    static const std::vector<Family> list{baichuan()};
+    static const std::vector<Family> list{baichuan(), internlm(), internlm2(), internlm3(), transformer()};
     return list;
 }
 
-const std::vector<Preset>& presets() {
-    // Derivation, no biases: 2·V·h (embedding, head) + L·(h·(h + 2·h·kv/heads) + h·h + 3·h·f + 2·h) + h.
-    static const std::vector<Preset> list{
-        {"baichuan-tiny", "Baichuan with rotary positions, 5 M parameters: learns on a laptop in minutes",
-         "Baichuan（旋转位置编码），约 500 万参数：笔记本上几分钟可见效果", 5261568, "derived: V 4096, h 256, L 4, heads 4, f 688"},
-        {"baichuan-tiny-alibi", "As baichuan-tiny, with ALiBi positions as Baichuan-13B",
-         "同 baichuan-tiny，位置编码为 Baichuan-13B 的 ALiBi", 5261568, "derived: V 4096, h 256, L 4, heads 4, f 688"},
-        {"baichuan-tiny-gqa", "As baichuan-tiny, with two key/value heads for four query heads",
-         "同 baichuan-tiny，四个查询头共享两个键值头", 4999424, "derived: V 4096, h 256, L 4, heads 4, kv heads 2, f 688"},
-        {"baichuan-110m", "Baichuan, 110 M parameters: for one GPU", "Baichuan，1.1 亿参数：适合单块 GPU", 109529856,
-         "derived: V 16000, h 768, L 12, heads 12, f 2048"},
-        {"baichuan-7b", "Baichuan-7B as published: rotary positions, context 4096", "公开的 Baichuan-7B：旋转位置编码，上下文 4096",
-         7000559616, "published: README of baichuan-inc/Baichuan-7B (7,000,559,616)"},
-        {"baichuan-13b", "Baichuan-13B as published: ALiBi positions, context 4096", "公开的 Baichuan-13B：ALiBi 位置编码，上下文 4096",
-         13264901120, "published: README of baichuan-inc/Baichuan-13B (13,264,901,120)"},
-    };
-    return list;
-}
-
-Result<graph::Document> buildPreset(const std::string& name) {
-    BaichuanConfig c;
-    if (name.starts_with("baichuan-tiny")) {
-        c = {.vocab = 4096, .hidden = 256, .layers = 4, .heads = 4, .kvHeads = 4, .intermediate = 688, .maxPositions = 1024};
-        c.isAlibi = name == "baichuan-tiny-alibi";
-        if (name == "baichuan-tiny-gqa") c.kvHeads = 2;
-    } else if (name == "baichuan-110m") {
-        c = {.vocab = 16000, .hidden = 768, .layers = 12, .heads = 12, .kvHeads = 12, .intermediate = 2048, .maxPositions = 2048};
-    } else if (name == "baichuan-13b") {
-        c = {.hidden = 5120, .layers = 40, .heads = 40, .kvHeads = 40, .intermediate = 13696, .isAlibi = true};
-    }
-    const auto names = presetNames();
-    if (std::find(names.begin(), names.end(), name) == names.end())
-        return fail("There is no preset " + inQuotes(name) + ".", "Presets are " + joined(names) + ".");
-    graph::Document document = buildBaichuan(c);
-    document.main.name = name;
-    return document;
-}
-
-Result<graph::Document> fromConfigJson(const std::string& text, const std::string& place) {
+Result<OpenedConfig> readConfigJson(const std::string& text, const std::string& place) {
     CELLOOM_TRY(config, graph::parseJson(text, place));
     const bool hasName = config.is_object() && config.contains("architectures") && config["architectures"].is_array() &&
                          config["architectures"].size() == 1 && config["architectures"][0].is_string();
@@ -84,19 +56,30 @@ Result<graph::Document> fromConfigJson(const std::string& text, const std::strin
     std::vector<std::string> known;
     for (const Family& family : all())
         for (const std::string& architecture : family.architectures) {
-            if (architecture == name) return family.fromConfig(config, place);
+            if (architecture == name) return readWith(family, config, place);
             known.push_back(architecture);
         }
     return fail("has the architecture " + inQuotes(name) + ", which this Celloom does not know.", "Known are " + joined(known) + ".",
                 place);
 }
 
+Result<graph::Document> fromConfigJson(const std::string& text, const std::string& place) {
+    return readConfigJson(text, place).map([](OpenedConfig&& opened) { return std::move(opened.document); });
+}
+
 Result<std::string> toConfigJson(const graph::Document& document) {
     const Family* family = findFamily(document.family);
     if (!family)
         return fail("The graph belongs to no known family, so no config.json describes it.", "Export it as a .cells.json document.");
-    CELLOOM_TRY(config, family->toConfig(document));
-    return config.dump(2) + "\n";
+    CELLOOM_TRY(c, readDecoder(document, family->decoder()));
+    const std::string written = family->toConfig(c).dump(2) + "\n";
+    // Read back, it must be the same model: a variant that the family's file has no words for (biases on some projections alone, …) isn't.
+    CELLOOM_TRY(again, readConfigJson(written, "config.json"));
+    CELLOOM_TRY(reread, readDecoder(again.document, family->decoder()));
+    if (!(reread == c))
+        return fail("The config.json of " + c.title + " has no words for this variant of the graph.",
+                    "Export it as a .cells.json document.");
+    return written;
 }
 
 std::string checkpointName(const std::string& familyName, const std::string& path) {
@@ -120,6 +103,13 @@ bool isIgnorable(const std::string& familyName, const std::string& name) {
     const Family* family = findFamily(familyName);
     return family && std::any_of(family->ignorable.begin(), family->ignorable.end(),
                                  [&](const auto& ending) { return name.ends_with("." + ending); });
+}
+
+bool isIgnorable(const graph::ExpandedModel& model, const std::string& name) {
+    if (isIgnorable(model.family, name)) return true;
+    return std::any_of(model.cells.begin(), model.cells.end(), [&](const graph::CellInstance& cell) {
+        return cell.type == "LMHead" && cell.text("kind") == "tied" && name == checkpointName(model.family, cell.path + ".weight");
+    });
 }
 
 Result<graph::Document> openModel(const std::string& model) {

@@ -65,6 +65,8 @@ private Q_SLOTS:
     void embeddingGradientIsZeroAtThePadding();
     void embeddingNamesIdsOutsideTheVocabulary();
     void normalisedHeadHasUnitRows();
+    void groupsAreSplitEachByItself();
+    void tiedHeadUsesTheWiredWeight();
     void groupedQueryEqualsRepeatedHeads();
     void alibiSlopesFollowThePaper();
     void rotaryFollowsItsDefinition();
@@ -96,6 +98,7 @@ void TestCells::gradientsEqualFiniteDifferences_data() {
     row("Dense", "Dense", dense, "2 3 3");
     row("Dense with bias", "Dense", biased, "2 3 3");
     row("Embedding", "Embedding", {{"vocab_size", std::int64_t(7)}, {"embedding_size", std::int64_t(3)}, {"padding_idx", std::int64_t(-1)}}, "ids");
+    row("Embedding that shares its weight", "Embedding", {{"vocab_size", std::int64_t(7)}, {"embedding_size", std::int64_t(3)}, {"shares_weight", true}}, "ids");
     row("RMSNorm", "RMSNorm", {{"dim", std::int64_t(5)}, {"eps", 1e-6}}, "2 3 5");
     row("LayerNorm", "LayerNorm", {{"dim", std::int64_t(5)}, {"eps", 1e-5}}, "2 3 5");
     row("Dropout", "Dropout", {{"p", 0.4}}, "2 3 5");
@@ -107,6 +110,7 @@ void TestCells::gradientsEqualFiniteDifferences_data() {
     row("Multiply", "Multiply", {}, "2 3 4;2 3 4");
     row("Residual", "Residual", {{"scale", 0.5}}, "2 3 4;2 3 4");
     row("Split", "Split", {{"sizes", "2,1,3"s}}, "2 3 6");
+    row("Split in groups", "Split", {{"sizes", "2,1"s}, {"groups", std::int64_t(2)}}, "2 3 6");
     row("Concat", "Concat", {{"inputs", std::int64_t(3)}}, "2 3 4;2 3 1;2 3 2");
     row("RotaryEmbedding", "RotaryEmbedding", {{"num_heads", std::int64_t(2)}, {"head_dim", std::int64_t(4)}}, "2 3 8");
     const Params attention{{"num_heads", std::int64_t(2)}, {"num_kv_heads", std::int64_t(2)}, {"head_dim", std::int64_t(3)}};
@@ -125,6 +129,9 @@ void TestCells::gradientsEqualFiniteDifferences_data() {
     normalised["kind"] = "normalised"s;
     row("LMHead", "LMHead", head, "2 3 3");
     row("LMHead normalised", "LMHead", normalised, "2 3 3");
+    Params tied = head;
+    tied["kind"] = "tied"s;
+    row("LMHead tied", "LMHead", tied, "2 3 3;5 3");
 }
 
 void TestCells::gradientsEqualFiniteDifferences() {
@@ -175,6 +182,29 @@ void TestCells::normalisedHeadHasUnitRows() {
     QVERIFY(at::allclose(logits, at::tensor(std::vector<double>{5 * 0.6 + 10 * 0.8, -10}, at::kDouble).reshape({1, 1, 2}))); // rows (0.6, 0.8), (0, -1)
 }
 
+void TestCells::groupsAreSplitEachByItself() {
+    // two groups of (2 + 1): 0 1 | 2 and 3 4 | 5
+    using namespace std::string_literals;
+    LoneCell cell("Split", {{"sizes", "2,1"s}, {"groups", std::int64_t(2)}});
+    const auto pieces = cell({at::arange(6, at::kDouble).reshape({1, 1, 6})});
+    QVERIFY(at::equal(pieces[0], at::tensor(std::vector<double>{0, 1, 3, 4}, at::kDouble).reshape({1, 1, 4})));
+    QVERIFY(at::equal(pieces[1], at::tensor(std::vector<double>{2, 5}, at::kDouble).reshape({1, 1, 2})));
+}
+
+void TestCells::tiedHeadUsesTheWiredWeight() {
+    using namespace std::string_literals;
+    LoneCell embedding("Embedding", {{"vocab_size", std::int64_t(5)}, {"embedding_size", std::int64_t(3)}, {"shares_weight", true}});
+    LoneCell head("LMHead", {{"hidden_size", std::int64_t(3)}, {"vocab_size", std::int64_t(5)}, {"kind", "tied"s}});
+    QVERIFY(head.weights.empty());
+    const auto shared = embedding({at::tensor(std::vector<std::int64_t>{4, 2}).reshape({1, 2})});
+    const at::Tensor logits = head({shared[0], shared[1]})[0];
+    for (int t = 0; t < 2; ++t)
+        for (int v = 0; v < 5; ++v) {
+            const double expected = (embedding.weights[0][t == 0 ? 4 : 2] * embedding.weights[0][v]).sum().item<double>();
+            QVERIFY(std::abs(logits[0][t][v].item<double>() - expected) < 1e-12);
+        }
+}
+
 void TestCells::groupedQueryEqualsRepeatedHeads() {
     const Params grouped{{"num_heads", std::int64_t(4)}, {"num_kv_heads", std::int64_t(2)}, {"head_dim", std::int64_t(3)}};
     Params full = grouped;
@@ -220,9 +250,10 @@ void TestCells::rotaryFollowsItsDefinition() {
 void TestCells::rotaryScalingChangesTheAngles() {
     using namespace std::string_literals;
     const Params plain{{"num_heads", std::int64_t(1)}, {"head_dim", std::int64_t(4)}, {"max_positions", std::int64_t(4)}, {"factor", 2.0}};
-    const auto angle = [&](const std::string& scaling, std::int64_t length, std::int64_t position, int pair) {
+    const auto angle = [&](const std::string& scaling, std::int64_t length, std::int64_t position, int pair, const Params& more = {}) {
         Params params = plain;
         params["scaling"] = scaling;
+        for (const auto& [name, value] : more) params[name] = value;
         LoneCell cell("RotaryEmbedding", params);
         at::Tensor x = at::zeros_like(normal({1, length, 4}, 1));
         x.select(2, pair).fill_(1);
@@ -233,6 +264,13 @@ void TestCells::rotaryScalingChangesTheAngles() {
     QVERIFY(std::abs(angle("dynamic", 4, 3, 1) - angle("none", 4, 3, 1)) < 1e-9); // not longer than trained on
     // T = 8, max 4, factor 2, D = 4: base 10000 * (2 * 8 / 4 - 1)^(4 / 2) = 90000; pair 1 turns by position / 90000^(1/2) = position / 300
     QVERIFY(std::abs(angle("dynamic", 8, 3, 1) - 0.01) < 1e-6);
+    // llama3: pairs turn by 1 and by 1/100 a position; original length / wave length = length · frequency / 2π. With 100 the first is 15.9,
+    // above 4: kept; the second 0.159, below 1: divided by 8. With 1000 the second is 1.592: (1.592 - 1) / (4 - 1) of it kept, the rest divided.
+    const Params longest100{{"factor", 8.0}, {"max_positions", std::int64_t(100)}}, longest1000{{"factor", 8.0}, {"max_positions", std::int64_t(1000)}};
+    QVERIFY(std::abs(angle("llama3", 4, 3, 0, longest100) - 3) < 1e-6);
+    QVERIFY(std::abs(angle("llama3", 4, 3, 1, longest100) - 3 * 0.01 / 8) < 1e-7);
+    const double kept = (1000 * 0.01 / (2 * 3.14159265358979) - 1) / 3;
+    QVERIFY(std::abs(angle("llama3", 4, 3, 1, longest1000) - 3 * (kept * 0.01 + (1 - kept) * 0.01 / 8)) < 1e-7);
 }
 
 void TestCells::dropoutKeepsTheMeanAndRepeatsItself() {

@@ -26,7 +26,7 @@ std::unique_ptr<Network> tableNetwork(const std::vector<double>& scores) {
     graph::CellInstance cell;
     cell.path = "table";
     cell.type = "Embedding";
-    cell.params = {{"padding_idx", std::int64_t(-1)}};
+    cell.params = {{"padding_idx", std::int64_t(-1)}, {"shares_weight", false}};
     cell.inputs = {0};
     cell.outputs = {1};
     cell.weights = {{"weight", {kWords, kWords}, graph::WeightSpec::Init::Zeros}};

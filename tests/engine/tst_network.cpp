@@ -90,6 +90,8 @@ private Q_SLOTS:
     void greedyTextEqualsTheFixture();
     void packedDocumentsEqualThemselvesAlone_data();
     void packedDocumentsEqualThemselvesAlone();
+    void shardsHoldTheSameModel();
+    void aTiedHeadLearnsWithTheEmbedding();
     void firstLabelOfEachDocumentIsIgnored();
     void lossOfLabelsThatAreAllIgnoredIsZero();
     void o2ComputesEachWireInItsType_data();
@@ -109,6 +111,10 @@ void TestNetwork::everyFixture_data() {
     QTest::addColumn<QString>("name");
     QTest::newRow("rotary") << QString("baichuan_7b");
     QTest::newRow("ALiBi, 6 heads") << QString("baichuan_13b");
+    QTest::newRow("normalised head") << QString("baichuan2_7b");
+    QTest::newRow("InternLM: biases, dynamic NTK") << QString("internlm");
+    QTest::newRow("InternLM2: packed groups, dynamic NTK") << QString("internlm2");
+    QTest::newRow("InternLM3: heads of their own size, dynamic NTK") << QString("internlm3");
 }
 
 void TestNetwork::logitsAndHiddenStatesEqualTheFixture() {
@@ -117,7 +123,7 @@ void TestNetwork::logitsAndHiddenStatesEqualTheFixture() {
     std::map<std::string, at::Tensor> hidden; // the residual stream by the number of layers that it has passed
     ForwardOptions options;
     options.observer = [&](const graph::CellInstance& cell, const std::vector<at::Tensor>& outputs) {
-        if (cell.path == "embed_tokens") hidden["hidden.0"] = outputs[0];
+        if (cell.type == "Embedding") hidden["hidden.0"] = outputs[0];
         for (int layer = 0; layer < 2; ++layer)
             if (cell.path == "layers." + std::to_string(layer) + ".mlp_residual") hidden["hidden." + std::to_string(layer + 1)] = outputs[0];
     };
@@ -192,6 +198,42 @@ void TestNetwork::packedDocumentsEqualThemselvesAlone() {
     const at::Tensor logits = f.logits(packed);
     QVERIFY(largest(logits.narrow(1, 0, 9) - f.logits({.inputIds = a})) < 1e-5);
     QVERIFY(largest(logits.narrow(1, 9, 15) - f.logits({.inputIds = b})) < 1e-5);
+}
+
+void TestNetwork::shardsHoldTheSameModel() {
+    Fixture f("internlm2");
+    const ModelFolder shards = must(openModelFolder(fixture("sharded_internlm2")));
+    QCOMPARE(shards.weightFiles.size(), std::size_t(4));
+    const auto network = must(loadNetwork(shards, {}));
+    const at::Tensor logits = must(network->forward({.inputIds = f.input("input_ids")})).at("logits");
+    QVERIFY(largest(logits - f.wanted("logits")) < f.tolerance("logits_abs"));
+}
+
+void TestNetwork::aTiedHeadLearnsWithTheEmbedding() {
+    // The same weights once tied and once as two tensors: equal logits, and the tied gradient is the sum of the two.
+    const auto make = [](const char* isTied) {
+        const auto document = must(families::fromConfigJson(std::string(R"({"architectures": ["LlamaForCausalLM"], "vocab_size": 50, "hidden_size": 16,
+            "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 24, "tie_word_embeddings": )") + isTied + "}", "config.json"));
+        graph::ExpandedModel model = graph::expand(document).model;
+        const auto treatment = must(recipe::resolve(model, {}));
+        return must(Network::create(std::move(model), treatment, {.seed = 3}));
+    };
+    const auto tied = make("true"), apart = make("false");
+    const auto find = [](Network& network, const std::string& path) -> Parameter* {
+        for (Parameter& parameter : network.parameters())
+            if (parameter.path == path) return &parameter;
+        return nullptr;
+    };
+    QVERIFY(find(*tied, "lm_head.weight") == nullptr);
+    at::Tensor embedding = find(*tied, "embed_tokens.weight")->tensor, head = find(*apart, "lm_head.weight")->tensor;
+    head.detach().copy_(embedding.detach());
+    at::Tensor logits[2];
+    for (int i = 0; i < 2; ++i) {
+        logits[i] = must((i == 0 ? tied : apart)->forward({.inputIds = ids(9, 4)}, {.training = true})).at("logits");
+        languageModelLoss(logits[i], ids(9, 4)).sum.backward();
+    }
+    QVERIFY(at::equal(logits[0], logits[1]));
+    QVERIFY(at::allclose(embedding.grad(), find(*apart, "embed_tokens.weight")->tensor.grad() + head.grad(), 1e-5, 1e-6));
 }
 
 void TestNetwork::firstLabelOfEachDocumentIsIgnored() {
