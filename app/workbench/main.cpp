@@ -34,7 +34,8 @@ Arguments parse(const QApplication& application) {
     parser.setApplicationDescription(QStringLiteral("Celloom: build, train and try large language models."));
     parser.addHelpOption();
     parser.addVersionOption();
-    const QCommandLineOption workspace(QStringLiteral("workspace"), QStringLiteral("Folder of the runs (default: ~/Celloom)."), QStringLiteral("folder"));
+    const QCommandLineOption workspace(QStringLiteral("workspace"), QStringLiteral("Folder of the runs (default: ~/Celloom)."),
+                                       QStringLiteral("folder"));
     const QCommandLineOption language(QStringLiteral("language"), QStringLiteral("en or zh_CN, for this start."), QStringLiteral("code"));
     parser.addOptions({workspace, language});
     parser.addPositionalArgument(QStringLiteral("recipe"), QStringLiteral("A recipe to open."), QStringLiteral("[recipe.json]"));
@@ -88,7 +89,8 @@ int main(int argc, char** argv) {
     const Arguments arguments = parse(application);
 
     Theme theme(application);
-    QSettings settings(QStandardPaths::writableLocation(QStandardPaths::ConfigLocation) + QStringLiteral("/celloom/celloom.ini"), QSettings::IniFormat);
+    QSettings settings(QStandardPaths::writableLocation(QStandardPaths::ConfigLocation) + QStringLiteral("/celloom/celloom.ini"),
+                       QSettings::IniFormat);
     theme.setMode(static_cast<ThemeMode>(std::clamp(settings.value(QStringLiteral("theme"), 0).toInt(), 0, 2)));
     Language language;
     language.choose(arguments.language.isEmpty() ? settings.value(QStringLiteral("language")).toString() : arguments.language);

@@ -39,7 +39,10 @@ public:
             if (type == "hello" && acceptsHello) {
                 reply(*message, {{"version", protocol::kVersion}, {"workspace", "w"}, {"pid", pid}, {"sequence", sequence}});
             } else if (type == "hello") {
-                send({{"type", "reply"}, {"id", (*message)["id"]}, {"ok", false}, {"error", {{"message", "Too old."}, {"hint", "Update."}, {"place", ""}}}});
+                send({{"type", "reply"},
+                      {"id", (*message)["id"]},
+                      {"ok", false},
+                      {"error", {{"message", "Too old."}, {"hint", "Update."}, {"place", ""}}}});
             } else if (type == "subscribe") {
                 const std::int64_t after = (*message)["after"];
                 reply(*message, {{"sequence", sequence}, {"missed", after < missedBefore}});
@@ -107,8 +110,15 @@ private Q_SLOTS:
         QSignalSpy progress(&client, &EngineClient::progressed);
         client.start();
         QTRY_COMPARE(client.state(), EngineClient::State::Connected);
-        const std::string line = protocol::toLine({{"type", "progress"}, {"seq", 8}, {"run", "0001-三国"}, {"step", 5}, {"total_steps", 10}, {"stage", "training"},
-                                                   {"remaining_s", 2.5}, {"elapsed_s", 1}, {"rows", 3}});
+        const std::string line = protocol::toLine({{"type", "progress"},
+                                                   {"seq", 8},
+                                                   {"run", "0001-三国"},
+                                                   {"step", 5},
+                                                   {"total_steps", 10},
+                                                   {"stage", "training"},
+                                                   {"remaining_s", 2.5},
+                                                   {"elapsed_s", 1},
+                                                   {"rows", 3}});
         for (char byte : line) {
             broker.sendBytes(std::string(1, byte));
             QCoreApplication::processEvents();
@@ -193,7 +203,10 @@ private Q_SLOTS:
         Status status;
         client.control(QStringLiteral("0003-novel"), QStringLiteral("pause"), std::nullopt, [&](const Status& answer) { status = answer; });
         QTRY_VERIFY(!broker.last("control").is_null());
-        broker.send({{"type", "reply"}, {"id", broker.last("control")["id"]}, {"ok", false}, {"error", {{"message", "It is over."}, {"hint", "Resume it."}}}});
+        broker.send({{"type", "reply"},
+                     {"id", broker.last("control")["id"]},
+                     {"ok", false},
+                     {"error", {{"message", "It is over."}, {"hint", "Resume it."}}}});
         QTRY_VERIFY(!status.has_value());
         QCOMPARE(status.error().message, std::string("It is over."));
         QCOMPARE(status.error().hint, std::string("Resume it."));

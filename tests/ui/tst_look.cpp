@@ -28,7 +28,8 @@ private Q_SLOTS:
             for (const char* front : {"text", "muted"})
                 QTest::addRow("%s on %s", front, back) << QString::fromLatin1(front) << QString::fromLatin1(back) << 4.5;
         }
-        for (const char* front : {"accent", "good", "warning", "bad"}) QTest::addRow("%s on surface", front) << QString::fromLatin1(front) << QStringLiteral("surface") << 4.5;
+        for (const char* front : {"accent", "good", "warning", "bad"})
+            QTest::addRow("%s on surface", front) << QString::fromLatin1(front) << QStringLiteral("surface") << 4.5;
         QTest::addRow("accent on accentSoft") << QStringLiteral("accent") << QStringLiteral("accentSoft") << 4.5;
         QTest::addRow("text on badSoft") << QStringLiteral("text") << QStringLiteral("badSoft") << 4.5;
         QTest::addRow("text on warningSoft") << QStringLiteral("text") << QStringLiteral("warningSoft") << 4.5;
@@ -43,7 +44,10 @@ private Q_SLOTS:
         for (ThemeMode mode : {ThemeMode::Light, ThemeMode::Dark}) {
             m_theme.setMode(mode);
             const double ratio = contrastRatio(m_theme.color(front.toLatin1().constData()), m_theme.color(back.toLatin1().constData()));
-            QVERIFY2(ratio >= least, qPrintable(QStringLiteral("%1 theme: %2").arg(m_theme.isDark() ? QStringLiteral("dark") : QStringLiteral("light")).arg(ratio)));
+            QVERIFY2(
+                ratio >= least,
+                qPrintable(
+                    QStringLiteral("%1 theme: %2").arg(m_theme.isDark() ? QStringLiteral("dark") : QStringLiteral("light")).arg(ratio)));
         }
     }
 

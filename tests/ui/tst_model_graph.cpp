@@ -14,7 +14,8 @@ namespace {
 ModelAnalysis analysisOf(const std::string& preset, std::vector<std::string> rules = {}) {
     recipe::Recipe recipe;
     // A run on tokens trains no tokenizer, so that the vocabulary is the model's own.
-    if (!recipe.set("model.source", preset) || !recipe.set("rules", std::move(rules)) || !recipe.set("data.format", std::string("tokens"))) qFatal("bad recipe");
+    if (!recipe.set("model.source", preset) || !recipe.set("rules", std::move(rules)) || !recipe.set("data.format", std::string("tokens")))
+        qFatal("bad recipe");
     return analyse(recipe);
 }
 

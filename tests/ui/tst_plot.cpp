@@ -21,7 +21,9 @@ class TestPlot : public QObject {
     Theme m_theme{*qApp};
 
     static QChart* chartOf(Plot& plot) { return plot.findChild<QChartView*>()->chart(); }
-    static QValueAxis* axis(Plot& plot, Qt::Orientation orientation) { return qobject_cast<QValueAxis*>(chartOf(plot)->axes(orientation).value(0)); }
+    static QValueAxis* axis(Plot& plot, Qt::Orientation orientation) {
+        return qobject_cast<QValueAxis*>(chartOf(plot)->axes(orientation).value(0));
+    }
     static QScatterSeries* marks(Plot& plot) {
         for (QAbstractSeries* series : chartOf(plot)->series()) {
             if (auto* scatter = qobject_cast<QScatterSeries*>(series)) return scatter;

@@ -31,17 +31,22 @@ recipe::FieldValue anotherValue(const recipe::Field& field) {
         const double standard = std::get<double>(field.standard);
         return standard / 2 >= field.minimum && standard != 0 ? standard / 2 : (field.minimum + std::min(field.maximum, 1.0)) / 2;
     }
-    case FieldKind::Flag: return !std::get<bool>(field.standard);
+    case FieldKind::Flag:
+        return !std::get<bool>(field.standard);
     case FieldKind::Choice:
         for (const std::string& choice : field.choices) {
             if (choice != std::get<std::string>(field.standard)) return choice;
         }
         return field.standard; // one choice only
     case FieldKind::Text:
-    case FieldKind::Path: return std::string("文字/a b");
-    case FieldKind::PathList: return std::vector<std::string>{"a.txt", "三国/*.txt"};
-    case FieldKind::RuleList: return std::vector<std::string>{"layers.0.**: freeze"};
-    case FieldKind::TextList: return std::vector<std::string>{"layers=3"};
+    case FieldKind::Path:
+        return std::string("文字/a b");
+    case FieldKind::PathList:
+        return std::vector<std::string>{"a.txt", "三国/*.txt"};
+    case FieldKind::RuleList:
+        return std::vector<std::string>{"layers.0.**: freeze"};
+    case FieldKind::TextList:
+        return std::vector<std::string>{"layers=3"};
     }
     return field.standard;
 }
@@ -54,8 +59,10 @@ void enter(QWidget* editor, const recipe::Recipe& source, const std::string& key
         line->setText(text);
         Q_EMIT line->textEdited(text);
     } else if (auto* box = qobject_cast<QComboBox*>(editor)) {
-        if (box->isEditable()) box->setEditText(text);
-        else box->setCurrentText(text);
+        if (box->isEditable())
+            box->setEditText(text);
+        else
+            box->setCurrentText(text);
     } else if (auto* flag = qobject_cast<QCheckBox*>(editor)) {
         flag->setChecked(source.flag(key));
     } else if (auto* list = qobject_cast<QPlainTextEdit*>(editor)) {

@@ -102,12 +102,17 @@ private Q_SLOTS:
     void everyControlThatTakesTheKeyboardHasAName() {
         Bench bench;
         for (QWidget* widget : bench.window->findChildren<QWidget*>()) {
-            const bool isControl = qobject_cast<QAbstractButton*>(widget) || qobject_cast<QLineEdit*>(widget) || qobject_cast<QComboBox*>(widget) || qobject_cast<QPlainTextEdit*>(widget);
-            if (!isControl || widget->isHidden() || !(widget->focusPolicy() & Qt::TabFocus) || widget->objectName().startsWith(QLatin1String("qt_"))) continue;
+            const bool isControl = qobject_cast<QAbstractButton*>(widget) || qobject_cast<QLineEdit*>(widget) ||
+                                   qobject_cast<QComboBox*>(widget) || qobject_cast<QPlainTextEdit*>(widget);
+            if (!isControl || widget->isHidden() || !(widget->focusPolicy() & Qt::TabFocus) ||
+                widget->objectName().startsWith(QLatin1String("qt_")))
+                continue;
             auto* button = qobject_cast<QAbstractButton*>(widget);
             const bool isInside = qobject_cast<QComboBox*>(widget->parentWidget()) != nullptr; // the line of an editable box
             const bool hasName = isInside || !widget->accessibleName().isEmpty() || (button && !button->text().isEmpty());
-            QVERIFY2(hasName, qPrintable(QStringLiteral("%1 in %2").arg(QString::fromLatin1(widget->metaObject()->className()), QString::fromLatin1(widget->parentWidget()->metaObject()->className()))));
+            QVERIFY2(hasName, qPrintable(QStringLiteral("%1 in %2")
+                                             .arg(QString::fromLatin1(widget->metaObject()->className()),
+                                                  QString::fromLatin1(widget->parentWidget()->metaObject()->className()))));
         }
     }
 
@@ -129,7 +134,9 @@ private Q_SLOTS:
     void runNeedsAnEngineAndSaysSo() {
         Bench bench;
         for (auto* button : bench.window->findChildren<QPushButton*>()) {
-            if (button->property("role").toString() != QStringLiteral("primary") || !button->isVisible() || !button->text().contains(QStringLiteral("F5"))) continue;
+            if (button->property("role").toString() != QStringLiteral("primary") || !button->isVisible() ||
+                !button->text().contains(QStringLiteral("F5")))
+                continue;
             QVERIFY(!button->isEnabled());
             QVERIFY(!button->toolTip().isEmpty());
             return;

@@ -9,7 +9,7 @@
 namespace celloom::ui {
 
 struct Decimated {
-    std::vector<QPointF> points;  // in the order of x; finite values only
+    std::vector<QPointF> points;   // in the order of x; finite values only
     std::vector<double> notFinite; // where NaN or an infinity stands, at most one a column
 };
 

@@ -84,7 +84,8 @@ struct EngineClient::Private {
         if (!sinceStart.isValid()) {
             startEngine();
         } else if (sinceStart.elapsed() > options.giveUpAfterMs) {
-            setState(State::Unavailable, EngineClient::tr("The engine was started but does not answer. Its messages are in %1.").arg(options.logFile));
+            setState(State::Unavailable,
+                     EngineClient::tr("The engine was started but does not answer. Its messages are in %1.").arg(options.logFile));
             sinceStart.invalidate(); // the next failure starts it once more
         }
         retryLater();
@@ -96,7 +97,9 @@ struct EngineClient::Private {
             return;
         }
         if (!QFileInfo(options.program).isExecutable()) {
-            setState(State::Unavailable, EngineClient::tr("celloom-engine was not found at %1. Build or install it beside the window's program.").arg(options.program));
+            setState(State::Unavailable,
+                     EngineClient::tr("celloom-engine was not found at %1. Build or install it beside the window's program.")
+                         .arg(options.program));
             return;
         }
         QProcess process;
@@ -151,7 +154,8 @@ struct EngineClient::Private {
     void onDisconnected() {
         const auto dropped = std::exchange(waiting, {});
         for (const auto& [id, reply] : dropped)
-            reply(fail(toUtf8(EngineClient::tr("The engine went away before it answered.")), toUtf8(EngineClient::tr("It is being reconnected; try again in a moment."))));
+            reply(fail(toUtf8(EngineClient::tr("The engine went away before it answered.")),
+                       toUtf8(EngineClient::tr("It is being reconnected; try again in a moment."))));
         if (state == State::Connected) setState(State::Connecting, EngineClient::tr("The engine went away; runs go on. Reconnecting."));
         retryLater();
     }
@@ -219,7 +223,8 @@ EngineClient::EngineClient(EngineOptions options, QObject* parent) : QObject(par
     connect(&m->socket, &QLocalSocket::readyRead, this, [this] { m->onReadyRead(); });
     connect(&m->socket, &QLocalSocket::disconnected, this, [this] { m->onDisconnected(); });
     // Queued: an address with nobody behind it fails inside connectToServer().
-    connect(&m->socket, &QLocalSocket::errorOccurred, this, [this] { m->onFailed(); }, Qt::QueuedConnection);
+    connect(
+        &m->socket, &QLocalSocket::errorOccurred, this, [this] { m->onFailed(); }, Qt::QueuedConnection);
 }
 
 EngineClient::~EngineClient() {

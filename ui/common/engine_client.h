@@ -62,10 +62,10 @@ public:
 
 Q_SIGNALS:
     void stateChanged();
-    void runChanged(const QString& run);                      // created, or its state is another: read the index
+    void runChanged(const QString& run); // created, or its state is another: read the index
     void progressed(const celloom::ui::RunProgress& progress);
     void messageArrived(const celloom::ui::RunMessage& message);
-    void resyncNeeded();                                      // events were missed: read the databases again
+    void resyncNeeded(); // events were missed: read the databases again
 
 private:
     struct Private;

@@ -66,7 +66,8 @@ QString Format::duration(double seconds) {
 QString Format::clock(double seconds) {
     if (!std::isfinite(seconds) || seconds < 0) return kUnknown;
     const auto whole = static_cast<std::int64_t>(std::llround(seconds));
-    const QString tail = QStringLiteral("%1:%2").arg(whole / 60 % 60, whole >= 3600 ? 2 : 1, 10, QLatin1Char('0')).arg(whole % 60, 2, 10, QLatin1Char('0'));
+    const QString tail =
+        QStringLiteral("%1:%2").arg(whole / 60 % 60, whole >= 3600 ? 2 : 1, 10, QLatin1Char('0')).arg(whole % 60, 2, 10, QLatin1Char('0'));
     return whole >= 3600 ? QStringLiteral("%1:%2").arg(whole / 3600).arg(tail) : tail;
 }
 
@@ -101,30 +102,44 @@ QString Format::dateAndTime(double secondsSince1970) {
 
 QString Format::runState(store::RunState state) {
     switch (state) {
-    case store::RunState::Queued: return tr("Queued");
-    case store::RunState::Preparing: return tr("Preparing");
-    case store::RunState::Running: return tr("Running");
-    case store::RunState::Paused: return tr("Paused");
-    case store::RunState::Stopping: return tr("Stopping");
-    case store::RunState::Finished: return tr("Finished");
-    case store::RunState::Stopped: return tr("Stopped");
-    case store::RunState::Failed: return tr("Failed");
-    case store::RunState::Interrupted: return tr("Interrupted");
+    case store::RunState::Queued:
+        return tr("Queued");
+    case store::RunState::Preparing:
+        return tr("Preparing");
+    case store::RunState::Running:
+        return tr("Running");
+    case store::RunState::Paused:
+        return tr("Paused");
+    case store::RunState::Stopping:
+        return tr("Stopping");
+    case store::RunState::Finished:
+        return tr("Finished");
+    case store::RunState::Stopped:
+        return tr("Stopped");
+    case store::RunState::Failed:
+        return tr("Failed");
+    case store::RunState::Interrupted:
+        return tr("Interrupted");
     }
     return kUnknown;
 }
 
 const char* Format::stateLook(store::RunState state) {
     switch (state) {
-    case store::RunState::Running: return "good";
+    case store::RunState::Running:
+        return "good";
     case store::RunState::Preparing:
-    case store::RunState::Queued: return "busy";
+    case store::RunState::Queued:
+        return "busy";
     case store::RunState::Paused:
     case store::RunState::Stopping:
-    case store::RunState::Interrupted: return "warning";
-    case store::RunState::Failed: return "bad";
+    case store::RunState::Interrupted:
+        return "warning";
+    case store::RunState::Failed:
+        return "bad";
     case store::RunState::Finished:
-    case store::RunState::Stopped: return "idle";
+    case store::RunState::Stopped:
+        return "idle";
     }
     return "idle";
 }

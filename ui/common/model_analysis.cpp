@@ -46,8 +46,10 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
     // The vocabulary follows the tokenizer that the run trains, unless it is overridden: as the engine does.
     const bool trainsTokenizer = recipe.text("tokenizer.path").empty() && recipe.text("data.format") != "tokens";
     const auto& hyper = analysis.document.main.hyper;
-    const bool hasVocabulary = std::any_of(hyper.begin(), hyper.end(), [](const graph::HyperParameter& one) { return one.name == kVocabulary; });
-    if (trainsTokenizer && hasVocabulary) analysis.vocabularyFollowsTokenizer = overrides->emplace(kVocabulary, recipe.integer("tokenizer.vocab_size")).second;
+    const bool hasVocabulary =
+        std::any_of(hyper.begin(), hyper.end(), [](const graph::HyperParameter& one) { return one.name == kVocabulary; });
+    if (trainsTokenizer && hasVocabulary)
+        analysis.vocabularyFollowsTokenizer = overrides->emplace(kVocabulary, recipe.integer("tokenizer.vocab_size")).second;
     analysis.expansion = graph::expand(analysis.document, *overrides);
     if (!analysis.expansion.ok()) return analysis;
     analysis.costs = graph::costs(analysis.expansion.model, {{"B", analysis.batch}, {"T", analysis.sequence}});

@@ -13,8 +13,8 @@
 #include <QMouseEvent>
 #include <QScatterSeries>
 #include <QTimer>
-#include <QValueAxis>
 #include <QVBoxLayout>
+#include <QValueAxis>
 #include <QWheelEvent>
 
 #include <algorithm>
@@ -131,7 +131,8 @@ struct Plot::Private {
             greatest = isLogarithmic ? 10 : 1;
         }
         if (isLogarithmic) {
-            const double low = std::pow(10, std::floor(std::log10(least) * 10 - 0.2) / 10), high = std::pow(10, std::ceil(std::log10(greatest) * 10 + 0.2) / 10);
+            const double low = std::pow(10, std::floor(std::log10(least) * 10 - 0.2) / 10),
+                         high = std::pow(10, std::ceil(std::log10(greatest) * 10 + 0.2) / 10);
             yAxis->setRange(low, high);
             static_cast<QLogValueAxis*>(yAxis)->setLabelFormat(yFormat);
             return;
@@ -213,7 +214,9 @@ struct Plot::Private {
         Q_EMIT q->viewChanged();
     }
 
-    double valueAt(const QPointF& position) const { return chart->mapToValue(chart->mapFromScene(canvas->mapToScene(position.toPoint())), marks).x(); }
+    double valueAt(const QPointF& position) const {
+        return chart->mapToValue(chart->mapFromScene(canvas->mapToScene(position.toPoint())), marks).x();
+    }
 
     void drag(const QPointF& position) {
         const double width = std::max(1.0, chart->plotArea().width());
@@ -264,9 +267,12 @@ Plot::Plot(Theme& theme, std::vector<PlotLine> lines, QWidget* parent) : QWidget
     setMinimumSize(120, 80);
     connect(&theme, &Theme::changed, this, [this] { m->style(); });
     // Drawing changes the labels and labels change the plot's area: small changes are let pass, so that this ends.
-    connect(m->chart, &QChart::plotAreaChanged, this, [this](const QRectF& area) {
-        if (std::abs(area.height() - m->drawnSize.height()) > 4 || std::abs(area.width() - m->drawnSize.width()) > 24) redraw();
-    }, Qt::QueuedConnection);
+    connect(
+        m->chart, &QChart::plotAreaChanged, this,
+        [this](const QRectF& area) {
+            if (std::abs(area.height() - m->drawnSize.height()) > 4 || std::abs(area.width() - m->drawnSize.width()) > 24) redraw();
+        },
+        Qt::QueuedConnection);
 }
 
 Plot::~Plot() = default;
@@ -340,13 +346,18 @@ bool Plot::eventFilter(QObject* watched, QEvent* event) {
         Q_EMIT hovered(m->valueAt(mouse->position()));
         break;
     }
-    case QEvent::MouseButtonRelease: m->dragFrom.reset(); break;
+    case QEvent::MouseButtonRelease:
+        m->dragFrom.reset();
+        break;
     case QEvent::MouseButtonDblClick:
         setView(std::nullopt);
         Q_EMIT viewChanged();
         return true;
-    case QEvent::Leave: Q_EMIT hovered(std::nan("")); break;
-    default: break;
+    case QEvent::Leave:
+        Q_EMIT hovered(std::nan(""));
+        break;
+    default:
+        break;
     }
     return QWidget::eventFilter(watched, event);
 }

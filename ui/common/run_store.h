@@ -16,14 +16,14 @@ namespace celloom::ui {
 
 /// What is new in one run since the last delivery.
 struct RunDelta {
-    QString folder;           // name inside runs/
-    bool startsOver = false;  // forget what was delivered before: this is everything
+    QString folder;          // name inside runs/
+    bool startsOver = false; // forget what was delivered before: this is everything
     std::vector<store::MetricRow> metrics;
     std::vector<store::EventRow> events;
     std::vector<store::SampleRow> samples;
     store::Progress progress;
     bool hasProgress = false;
-    QString error;            // why nothing could be read; empty when all is well
+    QString error; // why nothing could be read; empty when all is well
 };
 using RunDeltaPtr = std::shared_ptr<const RunDelta>;
 using RunListPtr = std::shared_ptr<const std::vector<store::RunRecord>>;

@@ -20,39 +20,39 @@ namespace celloom::ui {
 
 const std::vector<NamedColor>& namedColors() {
     static const std::vector<NamedColor> colors = {
-        {"window", "#f5f7fa", "#14171c"},       // behind the cards
-        {"surface", "#ffffff", "#1c2027"},      // bars and cards
-        {"sunken", "#f5f7fa", "#171a20"},       // chips, alternate rows
-        {"field", "#ffffff", "#161a20"},        // where one types
-        {"border", "#e2e6ec", "#2e343e"},       // quiet lines
-        {"borderStrong", "#ccd3dd", "#414956"}, // around what can be pressed or typed into
-        {"text", "#1b2130", "#e6e9ee"},         //
-        {"muted", "#5d6675", "#a0a9b6"},        // labels, units
-        {"faint", "#9aa3b0", "#626b79"},        // disabled
-        {"accent", "#1f5fe0", "#79a6ff"},       // links, focus, the chosen page
-        {"accentSoft", "#e6eefd", "#22314e"},   //
-        {"primary", "#1f5fe0", "#2f68e0"},      // the run button, progress
-        {"primaryHover", "#174fc2", "#3b74ec"}, //
-        {"onPrimary", "#ffffff", "#ffffff"},    //
+        {"window", "#f5f7fa", "#14171c"},         // behind the cards
+        {"surface", "#ffffff", "#1c2027"},        // bars and cards
+        {"sunken", "#f5f7fa", "#171a20"},         // chips, alternate rows
+        {"field", "#ffffff", "#161a20"},          // where one types
+        {"border", "#e2e6ec", "#2e343e"},         // quiet lines
+        {"borderStrong", "#ccd3dd", "#414956"},   // around what can be pressed or typed into
+        {"text", "#1b2130", "#e6e9ee"},           //
+        {"muted", "#5d6675", "#a0a9b6"},          // labels, units
+        {"faint", "#9aa3b0", "#626b79"},          // disabled
+        {"accent", "#1f5fe0", "#79a6ff"},         // links, focus, the chosen page
+        {"accentSoft", "#e6eefd", "#22314e"},     //
+        {"primary", "#1f5fe0", "#2f68e0"},        // the run button, progress
+        {"primaryHover", "#174fc2", "#3b74ec"},   //
+        {"onPrimary", "#ffffff", "#ffffff"},      //
         {"focusOnPrimary", "#0b2a6b", "#ffffff"}, //
-        {"hover", "#eef1f5", "#262b34"},        //
-        {"pressed", "#e2e7ee", "#303744"},      //
-        {"track", "#e4e8ee", "#2c323c"},        // behind a progress bar
-        {"thumb", "#c9d0da", "#3d4551"},        // scroll bars
-        {"grid", "#e8ebf0", "#2a3039"},         // of charts
-        {"good", "#15803d", "#4ec27e"},         // running, finished
-        {"warning", "#a65a00", "#e0a03f"},      //
-        {"warningSoft", "#fdf1df", "#3a2d17"},  //
-        {"bad", "#c62828", "#ff8080"},          // errors, NaN
-        {"badSoft", "#fdecec", "#3d2224"},      //
-        {"blue", "#2563eb", "#6d9dff"},         // train loss, rate
-        {"orange", "#c96f06", "#f0a24a"},       // validation
-        {"teal", "#0f766e", "#45c1b4"},         // throughput, attention
-        {"violet", "#7c3aed", "#ab8bff"},       // gradient norm, dense and embedding
-        {"pink", "#be185d", "#f08cb8"},         // activation functions
-        {"brown", "#b45309", "#d98f4e"},        // memory, normalisation
-        {"slate", "#64748b", "#8b99ad"},        // structure
-        {"wire", "#94a3b8", "#5d6b80"},         // between cells
+        {"hover", "#eef1f5", "#262b34"},          //
+        {"pressed", "#e2e7ee", "#303744"},        //
+        {"track", "#e4e8ee", "#2c323c"},          // behind a progress bar
+        {"thumb", "#c9d0da", "#3d4551"},          // scroll bars
+        {"grid", "#e8ebf0", "#2a3039"},           // of charts
+        {"good", "#15803d", "#4ec27e"},           // running, finished
+        {"warning", "#a65a00", "#e0a03f"},        //
+        {"warningSoft", "#fdf1df", "#3a2d17"},    //
+        {"bad", "#c62828", "#ff8080"},            // errors, NaN
+        {"badSoft", "#fdecec", "#3d2224"},        //
+        {"blue", "#2563eb", "#6d9dff"},           // train loss, rate
+        {"orange", "#c96f06", "#f0a24a"},         // validation
+        {"teal", "#0f766e", "#45c1b4"},           // throughput, attention
+        {"violet", "#7c3aed", "#ab8bff"},         // gradient norm, dense and embedding
+        {"pink", "#be185d", "#f08cb8"},           // activation functions
+        {"brown", "#b45309", "#d98f4e"},          // memory, normalisation
+        {"slate", "#64748b", "#8b99ad"},          // structure
+        {"wire", "#94a3b8", "#5d6b80"},           // between cells
     };
     return colors;
 }
@@ -114,7 +114,8 @@ Theme::Theme(QApplication& application, QObject* parent) : QObject(parent), m_ap
     application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
     QFont font = application.font();
     // Noto Sans CJK carries Latin too: the fonts of scripts/deps are enough for both languages.
-    font.setFamilies({QStringLiteral("Inter"), QStringLiteral("Noto Sans CJK SC"), QStringLiteral("Noto Sans"), QStringLiteral("DejaVu Sans")});
+    font.setFamilies(
+        {QStringLiteral("Inter"), QStringLiteral("Noto Sans CJK SC"), QStringLiteral("Noto Sans"), QStringLiteral("DejaVu Sans")});
     font.setPointSizeF(9.75);
     application.setFont(font);
     apply();
@@ -133,7 +134,8 @@ QIcon Theme::icon(const QString& name) const {
 }
 
 QIcon Theme::icon(const QString& name, const char* colorName) const {
-    return QIcon(new RecolouredIcon(resource(QStringLiteral(":/icons/%1.svg").arg(name)), color(colorName), color(colorName), color("faint")));
+    return QIcon(
+        new RecolouredIcon(resource(QStringLiteral(":/icons/%1.svg").arg(name)), color(colorName), color(colorName), color("faint")));
 }
 
 void Theme::setMode(ThemeMode mode) {
@@ -149,7 +151,8 @@ void Theme::apply() {
     palette.setColor(QPalette::Base, color("field"));
     palette.setColor(QPalette::AlternateBase, color("sunken"));
     palette.setColor(QPalette::Button, color("surface"));
-    for (auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText, QPalette::ToolTipText}) palette.setColor(role, color("text"));
+    for (auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText, QPalette::ToolTipText})
+        palette.setColor(role, color("text"));
     palette.setColor(QPalette::ToolTipBase, color("surface"));
     palette.setColor(QPalette::PlaceholderText, color("faint"));
     palette.setColor(QPalette::Highlight, color("primary"));

@@ -39,8 +39,8 @@ public:
             m_nodes.push_back(node);
         }
         for (std::size_t i = 0; i < input.arrows.size(); ++i) {
-            Agedge_t* edge = agedge(m_graph, m_nodes[static_cast<std::size_t>(input.arrows[i].from)], m_nodes[static_cast<std::size_t>(input.arrows[i].to)],
-                                    const_cast<char*>(std::to_string(i).c_str()), 1);
+            Agedge_t* edge = agedge(m_graph, m_nodes[static_cast<std::size_t>(input.arrows[i].from)],
+                                    m_nodes[static_cast<std::size_t>(input.arrows[i].to)], const_cast<char*>(std::to_string(i).c_str()), 1);
             set(edge, "tailport", "s");
             set(edge, "headport", "n");
             set(edge, "dir", "none");

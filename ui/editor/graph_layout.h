@@ -54,9 +54,9 @@ private:
 
     QThread m_thread;
     QObject* m_worker;
-    std::uint64_t m_number = 0;     // of the newest request
-    bool m_isBusy = false;          // the newest request is not answered
-    bool m_isWorking = false;       // Graphviz is at work, perhaps on an older one: it cannot be stopped, only not listened to
+    std::uint64_t m_number = 0; // of the newest request
+    bool m_isBusy = false;      // the newest request is not answered
+    bool m_isWorking = false;   // Graphviz is at work, perhaps on an older one: it cannot be stopped, only not listened to
     std::shared_ptr<const LayoutInput> m_input;
 };
 

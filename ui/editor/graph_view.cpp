@@ -53,14 +53,16 @@ const char* categoryColor(const LevelBox& box) {
 /// One box. Draws itself from the level's data.
 class BoxItem : public QGraphicsItem {
 public:
-    BoxItem(const LevelBox& box, const BoxBadges& badges, Theme& theme, const QFont& font) : m_box(box), m_badges(badges), m_theme(theme), m_font(font) {
+    BoxItem(const LevelBox& box, const BoxBadges& badges, Theme& theme, const QFont& font)
+        : m_box(box), m_badges(badges), m_theme(theme), m_font(font) {
         m_title = fromUtf8(box.name);
         m_type = box.kind == BoxKind::Cell || box.kind == BoxKind::Composite ? fromUtf8(box.type) : QString();
         m_shape = fromUtf8(box.shape);
         if (box.parameters > 0) m_count = Format::shortCount(static_cast<double>(box.parameters));
         if (!box.repeatText.empty()) m_repeat = QStringLiteral("×") + fromUtf8(box.repeatText);
         const QFontMetricsF bold(sized(font, 9.5, true)), plain(sized(font, 8.5)), code(mono(8));
-        const double first = bold.horizontalAdvance(m_title) + (m_repeat.isEmpty() ? 0 : bold.horizontalAdvance(m_repeat) + 8) + 18 + plain.horizontalAdvance(m_count);
+        const double first = bold.horizontalAdvance(m_title) + (m_repeat.isEmpty() ? 0 : bold.horizontalAdvance(m_repeat) + 8) + 18 +
+                             plain.horizontalAdvance(m_count);
         double second = code.horizontalAdvance(m_shape) + 12 + plain.horizontalAdvance(m_type);
         for (const QString& badge : m_badges.texts) second += plain.horizontalAdvance(badge) + 14;
         const double width = std::clamp(std::ceil(std::max(first, second) + kStripe + 2 * kPad), kLeastWidth, kMostWidth);
@@ -72,7 +74,9 @@ public:
         m_isChosen = isChosen;
         update();
     }
-    QRectF boundingRect() const override { return QRectF(-m_size.width() / 2, -m_size.height() / 2, m_size.width(), m_size.height()).adjusted(-3, -3, 9, 9); }
+    QRectF boundingRect() const override {
+        return QRectF(-m_size.width() / 2, -m_size.height() / 2, m_size.width(), m_size.height()).adjusted(-3, -3, 9, 9);
+    }
 
     void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override {
         const QRectF rect(-m_size.width() / 2, -m_size.height() / 2, m_size.width(), m_size.height());
@@ -109,7 +113,8 @@ private:
 
     void paintTexts(QPainter* painter, const QRectF& rect) const {
         const QFont bold = sized(m_font, 9.5, true), plain = sized(m_font, 8.5);
-        const QRectF upper(rect.left(), rect.top(), rect.width(), rect.height() / 2), lower(rect.left(), rect.center().y(), rect.width(), rect.height() / 2);
+        const QRectF upper(rect.left(), rect.top(), rect.width(), rect.height() / 2),
+            lower(rect.left(), rect.center().y(), rect.width(), rect.height() / 2);
         painter->setFont(plain);
         painter->setPen(m_theme.color("muted"));
         painter->drawText(upper, Qt::AlignRight | Qt::AlignVCenter, m_count);
@@ -140,7 +145,8 @@ private:
             right -= width + 4;
         }
         painter->setPen(m_theme.color("muted"));
-        painter->drawText(QRectF(lower.left(), lower.top(), right - lower.left(), lower.height()), Qt::AlignRight | Qt::AlignVCenter, m_type);
+        painter->drawText(QRectF(lower.left(), lower.top(), right - lower.left(), lower.height()), Qt::AlignRight | Qt::AlignVCenter,
+                          m_type);
     }
 
     LevelBox m_box;
@@ -264,20 +270,33 @@ void GraphView::wheelEvent(QWheelEvent* event) {
 void GraphView::keyPressEvent(QKeyEvent* event) {
     switch (event->key()) {
     case Qt::Key_Down:
-    case Qt::Key_Right: chooseNext(1); return;
+    case Qt::Key_Right:
+        chooseNext(1);
+        return;
     case Qt::Key_Up:
-    case Qt::Key_Left: chooseNext(-1); return;
+    case Qt::Key_Left:
+        chooseNext(-1);
+        return;
     case Qt::Key_Return:
     case Qt::Key_Enter:
         if (m_chosen) Q_EMIT stepInRequested(*m_chosen);
         return;
     case Qt::Key_Backspace:
-    case Qt::Key_Escape: Q_EMIT stepOutRequested(); return;
+    case Qt::Key_Escape:
+        Q_EMIT stepOutRequested();
+        return;
     case Qt::Key_Plus:
-    case Qt::Key_Equal: zoomBy(1.2); return;
-    case Qt::Key_Minus: zoomBy(1 / 1.2); return;
-    case Qt::Key_0: fit(); return;
-    default: QGraphicsView::keyPressEvent(event);
+    case Qt::Key_Equal:
+        zoomBy(1.2);
+        return;
+    case Qt::Key_Minus:
+        zoomBy(1 / 1.2);
+        return;
+    case Qt::Key_0:
+        fit();
+        return;
+    default:
+        QGraphicsView::keyPressEvent(event);
     }
 }
 

@@ -22,10 +22,14 @@ template <class Value> QString valueText(const Value& value) {
     return std::visit(
         [](const auto& held) -> QString {
             using T = std::decay_t<decltype(held)>;
-            if constexpr (std::is_same_v<T, bool>) return held ? QStringLiteral("true") : QStringLiteral("false");
-            else if constexpr (std::is_same_v<T, std::string>) return fromUtf8(held);
-            else if constexpr (std::is_same_v<T, double>) return QString::number(held, 'g', 8);
-            else return Format::count(held);
+            if constexpr (std::is_same_v<T, bool>)
+                return held ? QStringLiteral("true") : QStringLiteral("false");
+            else if constexpr (std::is_same_v<T, std::string>)
+                return fromUtf8(held);
+            else if constexpr (std::is_same_v<T, double>)
+                return QString::number(held, 'g', 8);
+            else
+                return Format::count(held);
         },
         value);
 }
@@ -106,7 +110,8 @@ void Inspector::rebuild() {
     const bool isChinese = m_services.language.isChinese();
     if (!m_box) {
         const bool isMain = m_level.prefix.empty();
-        addTitle(fromUtf8(m_level.graph->name), isMain ? tr("model") : tr("composite"), fromUtf8(m_level.prefix.substr(0, m_level.prefix.size() - (isMain ? 0 : 1))), fromUtf8(m_level.graph->note));
+        addTitle(fromUtf8(m_level.graph->name), isMain ? tr("model") : tr("composite"),
+                 fromUtf8(m_level.prefix.substr(0, m_level.prefix.size() - (isMain ? 0 : 1))), fromUtf8(m_level.graph->note));
         addHyper(m_level.graph->hyper, isMain);
         std::vector<std::size_t> all;
         for (std::size_t i = 0; i < model.cells.size(); ++i) {
@@ -192,8 +197,10 @@ void Inspector::addHyper(const std::vector<graph::HyperParameter>& hyper, bool i
         const auto found = resolved.find(one.name);
         if (isMain && found != resolved.end()) {
             const QString number = valueText(found->second);
-            if (m_analysis->vocabularyFollowsTokenizer && one.name == "vocab" && number != value) value = tr("%1 as the tokenizer, of itself %2").arg(number, value);
-            else if (number != value) value = std::holds_alternative<std::string>(one.value) ? QStringLiteral("%1 = %2").arg(number, value) : number;
+            if (m_analysis->vocabularyFollowsTokenizer && one.name == "vocab" && number != value)
+                value = tr("%1 as the tokenizer, of itself %2").arg(number, value);
+            else if (number != value)
+                value = std::holds_alternative<std::string>(one.value) ? QStringLiteral("%1 = %2").arg(number, value) : number;
         }
         addPair(fromUtf8(one.name), value, fromUtf8(one.help));
     }
@@ -204,7 +211,8 @@ void Inspector::addParameters(const LevelBox& box) {
     const graph::Cell* cell = cellOf(*m_level.graph, box.name);
     if (!cell || (box.kind != BoxKind::Cell && box.kind != BoxKind::Composite)) return;
     const catalog::CellType* about = box.kind == BoxKind::Cell ? catalog::find(box.type) : nullptr;
-    const graph::CellInstance* instance = box.kind == BoxKind::Cell && !box.instances.empty() ? &m_analysis->expansion.model.cells[box.instances.front()] : nullptr;
+    const graph::CellInstance* instance =
+        box.kind == BoxKind::Cell && !box.instances.empty() ? &m_analysis->expansion.model.cells[box.instances.front()] : nullptr;
     std::set<std::string> names;
     for (const auto& [name, value] : cell->params) names.insert(name);
     if (instance) {

@@ -37,13 +37,15 @@ Found findInstances(const graph::ExpandedModel& model, const std::string& path, 
     Found found;
     for (std::size_t i = 0; i < model.cells.size(); ++i) {
         const std::string& candidate = model.cells[i].path;
-        const bool isInside = candidate == path || (startsWith(candidate, path) && candidate.size() > path.size() && candidate[path.size()] == '.');
+        const bool isInside =
+            candidate == path || (startsWith(candidate, path) && candidate.size() > path.size() && candidate[path.size()] == '.');
         if (!isInside) continue;
         found.instances.push_back(i);
         if (!isRepeated || candidate.size() <= path.size() + 1) continue;
         std::int64_t number = 0;
         const char* begin = candidate.data() + path.size() + 1;
-        if (std::from_chars(begin, candidate.data() + candidate.size(), number).ec == std::errc()) found.repeat = std::max(found.repeat, number + 1);
+        if (std::from_chars(begin, candidate.data() + candidate.size(), number).ec == std::errc())
+            found.repeat = std::max(found.repeat, number + 1);
     }
     return found;
 }

@@ -27,12 +27,12 @@ enum class BoxKind { Input, Cell, Composite, Output };
 struct LevelBox {
     BoxKind kind = BoxKind::Cell;
     std::string name, type;
-    std::string path;             // of the instance: "layers.0.self_attn"; of a repeated cell its first
-    std::string category;         // of the catalogue; empty for composites and ports
-    std::int64_t repeat = 0;      // instances of a repeated cell; 0: not repeated, or the model is not complete
-    std::string repeatText;       // "32", or the expression while the model is not complete; empty: not repeated
-    std::int64_t parameters = 0;  // of all its instances
-    std::string shape;            // of its first output; empty where it is not known
+    std::string path;                   // of the instance: "layers.0.self_attn"; of a repeated cell its first
+    std::string category;               // of the catalogue; empty for composites and ports
+    std::int64_t repeat = 0;            // instances of a repeated cell; 0: not repeated, or the model is not complete
+    std::string repeatText;             // "32", or the expression while the model is not complete; empty: not repeated
+    std::int64_t parameters = 0;        // of all its instances
+    std::string shape;                  // of its first output; empty where it is not known
     std::vector<std::size_t> instances; // indices into expansion.model.cells, all that lie in it
 };
 

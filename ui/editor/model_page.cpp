@@ -191,7 +191,8 @@ void ModelPage::fillPresets() {
     const QString current = fromUtf8(m_services.recipe.recipe().text("model.source"));
     for (const families::Preset& preset : families::presets()) {
         m_preset->addItem(fromUtf8(preset.name), fromUtf8(preset.name));
-        m_preset->setItemData(m_preset->count() - 1, fromUtf8(isChinese && !preset.summaryZh.empty() ? preset.summaryZh : preset.summary), Qt::ToolTipRole);
+        m_preset->setItemData(m_preset->count() - 1, fromUtf8(isChinese && !preset.summaryZh.empty() ? preset.summaryZh : preset.summary),
+                              Qt::ToolTipRole);
     }
     int index = m_preset->findData(current);
     if (index < 0) {
@@ -259,7 +260,8 @@ void ModelPage::rebuildTrail() {
     if (hasModel) {
         addStep(fromUtf8(m_analysis->document.main.name), {}, m_path.empty());
         for (std::size_t i = 0; i < m_path.size(); ++i)
-            addStep(fromUtf8(m_path[i].cell), {m_path.begin(), m_path.begin() + static_cast<std::ptrdiff_t>(i) + 1}, i + 1 == m_path.size());
+            addStep(fromUtf8(m_path[i].cell), {m_path.begin(), m_path.begin() + static_cast<std::ptrdiff_t>(i) + 1},
+                    i + 1 == m_path.size());
     }
     const std::int64_t repeat = hasModel ? repeatOf(*m_analysis, m_path) : 0;
     m_instanceLabel->setVisible(repeat > 0);

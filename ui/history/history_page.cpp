@@ -95,7 +95,8 @@ QWidget* HistoryPage::buildToolRow() {
     });
     connect(m_states, &QComboBox::currentIndexChanged, this, [this](int index) {
         using enum store::RunState;
-        static const std::vector<std::set<store::RunState>> sets = {{}, {Queued, Preparing, Running, Paused, Stopping}, {Finished}, {Stopped, Interrupted}, {Failed}};
+        static const std::vector<std::set<store::RunState>> sets = {
+            {}, {Queued, Preparing, Running, Paused, Stopping}, {Finished}, {Stopped, Interrupted}, {Failed}};
         m_filter->setStates(sets.at(static_cast<std::size_t>(std::max(0, index))));
         refreshCount();
     });
@@ -125,7 +126,8 @@ QWidget* HistoryPage::buildTable() {
     m_stack->addWidget(m_empty);
     m_stack->setCurrentIndex(1);
     connect(m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &HistoryPage::refreshDetail);
-    connect(m_table, &QTableView::activated, this, [this](const QModelIndex& index) { Q_EMIT runChosen(index.data(RunsModel::FolderRole).toString()); });
+    connect(m_table, &QTableView::activated, this,
+            [this](const QModelIndex& index) { Q_EMIT runChosen(index.data(RunsModel::FolderRole).toString()); });
     const auto keep = [this] { m_services.settings.setValue(kHeaderState, m_table->horizontalHeader()->saveState()); };
     connect(m_table->horizontalHeader(), &QHeaderView::sectionResized, this, keep);
     connect(m_table->horizontalHeader(), &QHeaderView::sectionMoved, this, keep);
@@ -149,7 +151,8 @@ QWidget* HistoryPage::buildDetail() {
     auto* noteLabel = makeLabel("small", card);
     m_note = new QPlainTextEdit(card);
     m_note->setTabChangesFocus(true);
-    for (QWidget* widget : std::initializer_list<QWidget*>{m_name, m_state, m_facts, tagsLabel, m_tags, noteLabel}) card->body()->addWidget(widget);
+    for (QWidget* widget : std::initializer_list<QWidget*>{m_name, m_state, m_facts, tagsLabel, m_tags, noteLabel})
+        card->body()->addWidget(widget);
     card->body()->addWidget(m_note, 1);
     connect(m_tags, &QLineEdit::textEdited, this, [this] {
         m_hasChangedTags = true;
@@ -210,7 +213,9 @@ void HistoryPage::refreshDetail() {
     if (!run) return;
     m_name->setText(QStringLiteral("%1 · %2").arg(run->number).arg(fromUtf8(run->name)));
     setLook(m_state, "state", QString::fromLatin1(Format::stateLook(run->state)));
-    m_state->setText(run->outcome.empty() || run->outcome == store::toString(run->state) ? Format::runState(run->state) : QStringLiteral("%1: %2").arg(Format::runState(run->state), fromUtf8(run->outcome)));
+    m_state->setText(run->outcome.empty() || run->outcome == store::toString(run->state)
+                         ? Format::runState(run->state)
+                         : QStringLiteral("%1: %2").arg(Format::runState(run->state), fromUtf8(run->outcome)));
     QStringList facts;
     facts.append(tr("Created %1").arg(Format::dateAndTime(run->created)));
     if (run->ended > 0) facts.append(tr("Ended %1").arg(Format::dateAndTime(run->ended)));
@@ -240,9 +245,10 @@ void HistoryPage::saveTexts() {
 void HistoryPage::askDelete() {
     const store::RunRecord* run = chosen();
     if (!run) return;
-    auto* box = new QMessageBox(QMessageBox::Warning, tr("Delete run"),
-                                tr("Delete run %1 (%2) with its curves, samples and checkpoints?").arg(run->number).arg(fromUtf8(run->name)),
-                                QMessageBox::NoButton, window());
+    auto* box =
+        new QMessageBox(QMessageBox::Warning, tr("Delete run"),
+                        tr("Delete run %1 (%2) with its curves, samples and checkpoints?").arg(run->number).arg(fromUtf8(run->name)),
+                        QMessageBox::NoButton, window());
     box->setIconPixmap(m_services.theme.icon(QStringLiteral("warning"), "warning").pixmap(32, 32));
     box->setInformativeText(tr("This cannot be undone."));
     box->setAttribute(Qt::WA_DeleteOnClose);

@@ -78,35 +78,60 @@ int RunsModel::columnCount(const QModelIndex& parent) const {
 QVariant RunsModel::text(const store::RunRecord& run, int column) const {
     const auto known = [](double value, auto&& format) { return std::isnan(value) ? QStringLiteral("–") : format(value); };
     switch (column) {
-    case Number: return run.number;
-    case Name: return fromUtf8(run.name);
-    case State: return Format::runState(run.state);
-    case Model: return fromUtf8(run.model);
-    case Precision: return fromUtf8(run.precision);
-    case Rate: return known(run.learningRate, [](double value) { return Format::rate(value); });
-    case Loss: return known(run.lastLoss, [](double value) { return Format::number(value); });
-    case Perplexity: return known(run.lastPerplexity, [](double value) { return Format::number(value, 3); });
-    case Speed: return known(run.tokensPerSecond, [](double value) { return Format::count(std::llround(value)); });
-    case Time: return Format::clock(run.elapsedSeconds);
-    case Steps: return run.totalSteps > 0 ? QStringLiteral("%1 / %2").arg(Format::count(run.step), Format::count(run.totalSteps)) : Format::count(run.step);
-    case Created: return Format::dateAndTime(run.created);
-    case Tags: return fromUtf8(run.tags);
-    default: return {};
+    case Number:
+        return run.number;
+    case Name:
+        return fromUtf8(run.name);
+    case State:
+        return Format::runState(run.state);
+    case Model:
+        return fromUtf8(run.model);
+    case Precision:
+        return fromUtf8(run.precision);
+    case Rate:
+        return known(run.learningRate, [](double value) { return Format::rate(value); });
+    case Loss:
+        return known(run.lastLoss, [](double value) { return Format::number(value); });
+    case Perplexity:
+        return known(run.lastPerplexity, [](double value) { return Format::number(value, 3); });
+    case Speed:
+        return known(run.tokensPerSecond, [](double value) { return Format::count(std::llround(value)); });
+    case Time:
+        return Format::clock(run.elapsedSeconds);
+    case Steps:
+        return run.totalSteps > 0 ? QStringLiteral("%1 / %2").arg(Format::count(run.step), Format::count(run.totalSteps))
+                                  : Format::count(run.step);
+    case Created:
+        return Format::dateAndTime(run.created);
+    case Tags:
+        return fromUtf8(run.tags);
+    default:
+        return {};
     }
 }
 
 QVariant RunsModel::sortKey(const store::RunRecord& run, int column) const {
     switch (column) {
-    case Number: return run.number;
-    case State: return static_cast<int>(run.state);
-    case Rate: return run.learningRate;
-    case Loss: return run.lastLoss;
-    case Perplexity: return run.lastPerplexity;
-    case Speed: return run.tokensPerSecond;
-    case Time: return run.elapsedSeconds;
-    case Steps: return static_cast<qlonglong>(run.step);
-    case Created: return run.created;
-    default: return text(run, column);
+    case Number:
+        return run.number;
+    case State:
+        return static_cast<int>(run.state);
+    case Rate:
+        return run.learningRate;
+    case Loss:
+        return run.lastLoss;
+    case Perplexity:
+        return run.lastPerplexity;
+    case Speed:
+        return run.tokensPerSecond;
+    case Time:
+        return run.elapsedSeconds;
+    case Steps:
+        return static_cast<qlonglong>(run.step);
+    case Created:
+        return run.created;
+    default:
+        return text(run, column);
     }
 }
 
@@ -114,11 +139,17 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
     const store::RunRecord& run = m_runs[static_cast<std::size_t>(index.row())];
     switch (role) {
-    case Qt::DisplayRole: return text(run, index.column());
-    case SortRole: return sortKey(run, index.column());
-    case FolderRole: return fromUtf8(run.folder);
-    case StateRole: return static_cast<int>(run.state);
-    case SearchRole: return fromUtf8(run.name + '\n' + run.folder + '\n' + run.model + '\n' + run.tags + '\n' + run.note + '\n' + run.outcome + '\n' + run.precision);
+    case Qt::DisplayRole:
+        return text(run, index.column());
+    case SortRole:
+        return sortKey(run, index.column());
+    case FolderRole:
+        return fromUtf8(run.folder);
+    case StateRole:
+        return static_cast<int>(run.state);
+    case SearchRole:
+        return fromUtf8(run.name + '\n' + run.folder + '\n' + run.model + '\n' + run.tags + '\n' + run.note + '\n' + run.outcome + '\n' +
+                        run.precision);
     case Qt::ToolTipRole: {
         if (index.column() == State && !run.outcome.empty()) return fromUtf8(run.outcome);
         if (index.column() == Name && !run.note.empty()) return fromUtf8(run.note);
@@ -134,7 +165,8 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
         font.setBold(true);
         return font;
     }
-    default: return {};
+    default:
+        return {};
     }
 }
 
@@ -146,20 +178,34 @@ QVariant RunsModel::headerData(int section, Qt::Orientation orientation, int rol
     }
     if (role != Qt::DisplayRole) return {};
     switch (section) {
-    case Number: return tr("Run");
-    case Name: return tr("Name");
-    case State: return tr("State");
-    case Model: return tr("Model");
-    case Precision: return tr("Precision");
-    case Rate: return tr("Rate");
-    case Loss: return tr("Loss");
-    case Perplexity: return tr("Perplexity");
-    case Speed: return tr("Tokens/s");
-    case Time: return tr("Time");
-    case Steps: return tr("Steps");
-    case Created: return tr("Created");
-    case Tags: return tr("Tags");
-    default: return {};
+    case Number:
+        return tr("Run");
+    case Name:
+        return tr("Name");
+    case State:
+        return tr("State");
+    case Model:
+        return tr("Model");
+    case Precision:
+        return tr("Precision");
+    case Rate:
+        return tr("Rate");
+    case Loss:
+        return tr("Loss");
+    case Perplexity:
+        return tr("Perplexity");
+    case Speed:
+        return tr("Tokens/s");
+    case Time:
+        return tr("Time");
+    case Steps:
+        return tr("Steps");
+    case Created:
+        return tr("Created");
+    case Tags:
+        return tr("Tags");
+    default:
+        return {};
     }
 }
 

@@ -23,7 +23,11 @@ protected:
         option->state &= ~QStyle::State_HasFocus; // the row shows the focus
         const auto state = static_cast<store::RunState>(index.data(RunsModel::StateRole).toInt());
         const QString look = QString::fromLatin1(Format::stateLook(state));
-        const char* color = look == QLatin1String("good") ? "good" : look == QLatin1String("busy") ? "accent" : look == QLatin1String("warning") ? "warning" : look == QLatin1String("bad") ? "bad" : "muted";
+        const char* color = look == QLatin1String("good")      ? "good"
+                            : look == QLatin1String("busy")    ? "accent"
+                            : look == QLatin1String("warning") ? "warning"
+                            : look == QLatin1String("bad")     ? "bad"
+                                                               : "muted";
         option->palette.setColor(QPalette::Text, m_theme.color(color));
         option->palette.setColor(QPalette::HighlightedText, m_theme.color(color));
     }

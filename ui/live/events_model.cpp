@@ -49,14 +49,17 @@ QVariant EventsModel::data(const QModelIndex& index, int role) const {
     QString text = fromUtf8(event.message);
     if (!event.hint.empty()) text += QLatin1Char(' ') + fromUtf8(event.hint);
     switch (role) {
-    case Qt::DisplayRole: return index.column() == Time ? Format::timeOfDay(event.time) : text;
-    case Qt::ToolTipRole: return QStringLiteral("%1\n%2").arg(tr("%1, step %2").arg(Format::dateAndTime(event.time), Format::count(event.step)), text);
+    case Qt::DisplayRole:
+        return index.column() == Time ? Format::timeOfDay(event.time) : text;
+    case Qt::ToolTipRole:
+        return QStringLiteral("%1\n%2").arg(tr("%1, step %2").arg(Format::dateAndTime(event.time), Format::count(event.step)), text);
     case Qt::ForegroundRole:
         if (index.column() == Time) return m_theme.color("muted");
         if (event.level == "error") return m_theme.color("bad");
         if (event.level == "warning") return m_theme.color("warning");
         return m_theme.color("text");
-    default: return {};
+    default:
+        return {};
     }
 }
 

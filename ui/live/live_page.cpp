@@ -32,7 +32,7 @@ namespace celloom::ui {
 
 namespace {
 
-constexpr int kPollMs = 250;       // at most four reads a second
+constexpr int kPollMs = 250; // at most four reads a second
 constexpr int kHeartbeatMs = 2000;
 constexpr std::size_t kMostSamples = 60; // shown; the database keeps all
 constexpr int kComparedRuns = 6;
@@ -84,7 +84,9 @@ QWidget* LivePage::buildEmpty() {
     m_empty->addButton(start);
     connect(start, &QPushButton::clicked, this, &LivePage::welcomeRequested);
     texts.add([this, start] {
-        m_empty->setTexts(tr("No run is open"), tr("Start one with Run, or open one in the History: its curves, samples and events are shown here as they come."));
+        m_empty->setTexts(
+            tr("No run is open"),
+            tr("Start one with Run, or open one in the History: its curves, samples and events are shown here as they come."));
         start->setText(tr("To the start page"));
     });
     return m_empty;
@@ -117,14 +119,21 @@ QWidget* LivePage::buildCharts() {
     grid->setContentsMargins(0, 0, 0, 0);
     grid->setSpacing(12);
     Theme& theme = m_services.theme;
-    const auto withPerplexity = [](double value) { return tr("%1 (perplexity %2)").arg(Format::number(value), Format::number(std::exp(value), 3)); };
-    m_loss = new MetricCard(theme, {{"train/loss", "blue", plain, true},
-                                    {"eval/loss", "orange", withPerplexity, false, true},
-                                    {RunCurves::kBaselineLoss, "slate", withPerplexity, false, false, true}}, holder);
+    const auto withPerplexity = [](double value) {
+        return tr("%1 (perplexity %2)").arg(Format::number(value), Format::number(std::exp(value), 3));
+    };
+    m_loss = new MetricCard(theme,
+                            {{"train/loss", "blue", plain, true},
+                             {"eval/loss", "orange", withPerplexity, false, true},
+                             {RunCurves::kBaselineLoss, "slate", withPerplexity, false, false, true}},
+                            holder);
     auto* rate = new MetricCard(theme, {{"train/lr", "blue", [](double value) { return Format::rate(value); }}}, holder);
-    auto* speed = new MetricCard(theme, {{"train/tokens_per_s", "teal", [](double value) { return tr("%1 tokens/s").arg(Format::count(std::llround(value))); }}}, holder);
+    auto* speed = new MetricCard(
+        theme, {{"train/tokens_per_s", "teal", [](double value) { return tr("%1 tokens/s").arg(Format::count(std::llround(value))); }}},
+        holder);
     auto* norm = new MetricCard(theme, {{"train/grad_norm", "violet", plain}}, holder);
-    auto* memory = new MetricCard(theme, {{"system/memory_bytes", "brown", [](double value) { return Format::bytes(value * kGiB); }}}, holder);
+    auto* memory =
+        new MetricCard(theme, {{"system/memory_bytes", "brown", [](double value) { return Format::bytes(value * kGiB); }}}, holder);
     m_cards = {m_loss, rate, speed, norm, memory};
     rate->plot().setFloor(0);
     speed->plot().setFloor(0);
@@ -257,7 +266,8 @@ QWidget* LivePage::buildCompare() {
     m_compare->setColumnWidth(RunsModel::Number, 52);
     m_compare->horizontalHeader()->setSectionResizeMode(RunsModel::Name, QHeaderView::ResizeToContents);
     card->body()->addWidget(m_compare, 1);
-    connect(m_compare, &QTableView::activated, this, [this](const QModelIndex& index) { Q_EMIT runChosen(index.data(RunsModel::FolderRole).toString()); });
+    connect(m_compare, &QTableView::activated, this,
+            [this](const QModelIndex& index) { Q_EMIT runChosen(index.data(RunsModel::FolderRole).toString()); });
     texts.add([this, card] {
         card->setTitle(tr("Compared with"));
         m_compare->setAccessibleName(tr("Compared with"));

@@ -20,9 +20,9 @@ std::vector<PlotLine> linesOf(const std::vector<MetricLook>& looks) {
             for (int i = 0; i < 3; ++i) lines.push_back({look.color, 1.2, 0.8, true});
             continue;
         }
-        lines.push_back({look.color, 1, 0.3, true});                                                        // superseded
+        lines.push_back({look.color, 1, 0.3, true});                                                                         // superseded
         lines.push_back({look.color, look.isSmoothed ? 1.0 : 1.6, look.isSmoothed ? 0.35 : 1, false, true, look.hasPoints}); // as measured
-        lines.push_back({look.color, 2});                                                                   // smoothed
+        lines.push_back({look.color, 2});                                                                                    // smoothed
     }
     return lines;
 }

@@ -51,7 +51,8 @@ void RunCurves::add(const std::vector<store::MetricRow>& rows) {
         }
         Curve& curve = m_curves[row.name];
         append(curve, row);
-        curve.smooth.push_back(std::isfinite(row.value) ? m_smoothers[row.name].push(curve.value.back(), m_past) : std::numeric_limits<double>::quiet_NaN());
+        curve.smooth.push_back(std::isfinite(row.value) ? m_smoothers[row.name].push(curve.value.back(), m_past)
+                                                        : std::numeric_limits<double>::quiet_NaN());
     }
 }
 
@@ -64,7 +65,8 @@ void RunCurves::resmooth() {
     m_smoothers.clear();
     for (auto& [name, curve] : m_curves) {
         for (std::size_t i = 0; i < curve.value.size(); ++i)
-            curve.smooth[i] = std::isfinite(curve.value[i]) ? m_smoothers[name].push(curve.value[i], m_past) : std::numeric_limits<double>::quiet_NaN();
+            curve.smooth[i] =
+                std::isfinite(curve.value[i]) ? m_smoothers[name].push(curve.value[i], m_past) : std::numeric_limits<double>::quiet_NaN();
     }
 }
 

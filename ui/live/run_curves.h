@@ -15,7 +15,9 @@ enum class XAxis { Step, Epoch, Time };
 struct Curve {
     std::vector<double> step, epoch, time; // time in seconds since the run's first row
     std::vector<double> value, smooth;     // smooth: NaN where value is not finite
-    [[nodiscard]] const std::vector<double>& x(XAxis axis) const { return axis == XAxis::Step ? step : axis == XAxis::Epoch ? epoch : time; }
+    [[nodiscard]] const std::vector<double>& x(XAxis axis) const {
+        return axis == XAxis::Step ? step : axis == XAxis::Epoch ? epoch : time;
+    }
     [[nodiscard]] bool isEmpty() const { return value.empty(); }
     /// The last value, NaN where there is none.
     [[nodiscard]] double last() const;

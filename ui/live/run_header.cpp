@@ -49,7 +49,8 @@ RunHeader::RunHeader(QWidget* parent) : QFrame(parent) {
         buttons->addWidget(button);
     }
     layout->addLayout(buttons);
-    connect(m_pause, &QPushButton::clicked, this, [this] { Q_EMIT actionRequested(state() == RunState::Paused ? QStringLiteral("continue") : QStringLiteral("pause")); });
+    connect(m_pause, &QPushButton::clicked, this,
+            [this] { Q_EMIT actionRequested(state() == RunState::Paused ? QStringLiteral("continue") : QStringLiteral("pause")); });
     connect(m_save, &QPushButton::clicked, this, [this] { Q_EMIT actionRequested(QStringLiteral("save")); });
     connect(m_stop, &QPushButton::clicked, this, [this] { Q_EMIT actionRequested(QStringLiteral("stop")); });
     connect(m_resume, &QPushButton::clicked, this, &RunHeader::resumeRequested);
@@ -130,8 +131,10 @@ QString RunHeader::facts() const {
     if (!m_error.isEmpty()) return m_error;
     const RunState now = state();
     QStringList parts;
-    if (!store::isOver(now) && !m_progress.stage.empty() && m_progress.stage != "training" && m_progress.stage != "paused") parts.append(stageText());
-    const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step, total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
+    if (!store::isOver(now) && !m_progress.stage.empty() && m_progress.stage != "training" && m_progress.stage != "paused")
+        parts.append(stageText());
+    const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step,
+                       total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
     if (total > 0) parts.append(tr("step %1 / %2").arg(Format::count(step), Format::count(total)));
     if (m_hasProgress && m_progress.totalEpochs > 0) {
         const double shown = std::min(std::floor(m_progress.epoch) + 1, std::ceil(m_progress.totalEpochs));
@@ -139,7 +142,8 @@ QString RunHeader::facts() const {
     }
     const double elapsed = m_hasProgress ? m_progress.elapsedSeconds : m_record.elapsedSeconds;
     if (elapsed > 0) parts.append(tr("%1 elapsed").arg(Format::duration(elapsed)));
-    if (now == RunState::Running && m_progress.remainingSeconds >= 0) parts.append(tr("about %1 left").arg(Format::duration(m_progress.remainingSeconds)));
+    if (now == RunState::Running && m_progress.remainingSeconds >= 0)
+        parts.append(tr("about %1 left").arg(Format::duration(m_progress.remainingSeconds)));
     if (parts.isEmpty() && !store::isOver(now)) parts.append(tr("waiting for the first step"));
     return parts.join(QStringLiteral(" · "));
 }
@@ -152,7 +156,8 @@ void RunHeader::refresh() {
     const bool hasReason = m_hasRecord && (now == RunState::Failed || now == RunState::Interrupted) && !m_record.outcome.empty();
     m_reason->setText(hasReason ? fromUtf8(m_record.outcome) : QString());
     m_reason->setVisible(hasReason);
-    const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step, total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
+    const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step,
+                       total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
     const bool isUnknown = total <= 0 && !store::isOver(now);
     m_bar->setRange(0, isUnknown ? 0 : 1000);
     m_bar->setValue(isUnknown || total <= 0 ? 0 : static_cast<int>(std::min<std::int64_t>(1000, 1000 * step / total)));

@@ -113,8 +113,12 @@ void BottomBar::refreshEngine() {
         color = "good";
         text = tr("Engine connected");
         break;
-    case EngineClient::State::Starting: text = tr("Engine starting…"); break;
-    case EngineClient::State::Connecting: text = tr("Connecting to the engine…"); break;
+    case EngineClient::State::Starting:
+        text = tr("Engine starting…");
+        break;
+    case EngineClient::State::Connecting:
+        text = tr("Connecting to the engine…");
+        break;
     case EngineClient::State::Unavailable:
         color = "bad";
         text = tr("Engine unavailable: %1").arg(m_services.engine.detail());
@@ -142,7 +146,7 @@ void BottomBar::refreshModel() {
 void BottomBar::refreshLook() {
     m_language->setIcon(m_services.theme.icon(QStringLiteral("globe")));
     m_look->setIcon(m_services.theme.icon(QStringLiteral("sun")));
-    m_look->setText(m_services.theme.mode() == ThemeMode::System ? tr("As the system")
+    m_look->setText(m_services.theme.mode() == ThemeMode::System  ? tr("As the system")
                     : m_services.theme.mode() == ThemeMode::Light ? tr("Light")
                                                                   : tr("Dark"));
 }

@@ -18,11 +18,13 @@ ComingPage::ComingPage(Theme& theme, Kind kind, QWidget* parent) : Page(parent),
     texts.add([this, isData] {
         if (isData) {
             m_state->setTexts(tr("The Data page is not built yet"),
-                              tr("It will show the rows of a data set, their encoding, the tokens a sample becomes, and the lengths. Until then, name the "
+                              tr("It will show the rows of a data set, their encoding, the tokens a sample becomes, and the lengths. Until "
+                                 "then, name the "
                                  "text files and the tokenizer in the Train page; the run reports encodings and token counts as events."));
         } else {
             m_state->setTexts(tr("The Try page is not built yet"),
-                              tr("It will stream text from any checkpoint, base and adapters side by side. Until then, the Live page shows samples while a run "
+                              tr("It will stream text from any checkpoint, base and adapters side by side. Until then, the Live page shows "
+                                 "samples while a run "
                                  "trains, and the command line writes text: celloom-engine predict --model RUN --prompt TEXT."));
         }
     });

@@ -63,11 +63,12 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
 
     const auto analyse = [this] { m_services.analyser.request(m_services.recipe.recipe()); };
     connect(&services.recipe, &RecipeDocument::replaced, this, analyse);
-    for (auto changed : {&RecipeDocument::replaced, &RecipeDocument::titleChanged}) connect(&services.recipe, changed, m_notice, &QWidget::hide);
+    for (auto changed : {&RecipeDocument::replaced, &RecipeDocument::titleChanged})
+        connect(&services.recipe, changed, m_notice, &QWidget::hide);
     connect(&services.recipe, &RecipeDocument::valueChanged, m_notice, &QWidget::hide); // what it said was of the recipe before
     connect(&services.recipe, &RecipeDocument::valueChanged, this, [analyse](const QString& key) {
-        static const QStringList matters{QStringLiteral("train.batch_size"), QStringLiteral("train.sequence_length"), QStringLiteral("rules"),
-                                         QStringLiteral("tokenizer.vocab_size"), QStringLiteral("tokenizer.path")};
+        static const QStringList matters{QStringLiteral("train.batch_size"), QStringLiteral("train.sequence_length"),
+                                         QStringLiteral("rules"), QStringLiteral("tokenizer.vocab_size"), QStringLiteral("tokenizer.path")};
         if (key.startsWith(QLatin1String("model.")) || matters.contains(key)) analyse();
     });
     connect(&services.analyser, &ModelAnalyser::ready, this, [this] {
@@ -124,7 +125,8 @@ void MainWindow::connectEngine() {
     connect(&store, &RunStore::failed, this, [this](const QString& text) { m_notice->show(Notice::Level::Error, text); });
     connect(&store, &RunStore::recipeLoaded, this, [this](const QString& folder, const QString& json, const QString& error) {
         if (folder != std::exchange(m_clonePending, QString())) return;
-        auto recipe = error.isEmpty() ? recipe::Recipe::fromJson(toUtf8(json), toUtf8(folder)) : Result<recipe::Recipe>(fail(toUtf8(error)));
+        auto recipe =
+            error.isEmpty() ? recipe::Recipe::fromJson(toUtf8(json), toUtf8(folder)) : Result<recipe::Recipe>(fail(toUtf8(error)));
         if (!recipe) {
             m_notice->show(Notice::Level::Error, Format::error(recipe.error()));
             return;
@@ -242,15 +244,19 @@ void MainWindow::finishCheck() {
     }
     const ModelAnalysisPtr analysis = m_services.analyser.latest();
     QString modelError;
-    if (analysis->openError) modelError = Format::error(*analysis->openError);
-    else if (!analysis->expansion.ok()) modelError = Format::error(analysis->expansion.firstError());
-    else if (analysis->ruleError) modelError = Format::error(*analysis->ruleError);
+    if (analysis->openError)
+        modelError = Format::error(*analysis->openError);
+    else if (!analysis->expansion.ok())
+        modelError = Format::error(analysis->expansion.firstError());
+    else if (analysis->ruleError)
+        modelError = Format::error(*analysis->ruleError);
     m_train->showProblems();
     if (errors > 0) {
-        m_notice->show(Notice::Level::Error, errors == 1 ? first : tr("Problems: %1. The first: ").arg(errors) + first, tr("Show the field"), [this, firstKey] {
-            showPage(PageId::Train);
-            m_train->focusField(firstKey);
-        });
+        m_notice->show(Notice::Level::Error, errors == 1 ? first : tr("Problems: %1. The first: ").arg(errors) + first,
+                       tr("Show the field"), [this, firstKey] {
+                           showPage(PageId::Train);
+                           m_train->focusField(firstKey);
+                       });
     } else if (!modelError.isEmpty()) {
         const bool isRule = analysis->ruleError.has_value();
         m_notice->show(Notice::Level::Error, modelError, isRule ? tr("Show the rules") : tr("Show the model"), [this, isRule] {
@@ -305,7 +311,8 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     // Runs belong to the engine and go on; an unsaved recipe is kept for the next start.
     m_services.settings.setValue(QStringLiteral("geometry"), saveGeometry());
     const bool isDraft = m_services.recipe.isModified() || m_services.recipe.filePath().isEmpty();
-    m_services.settings.setValue(QStringLiteral("draft"), isDraft ? fromUtf8(m_services.recipe.recipe().withAbsolutePaths().toJson()) : QString());
+    m_services.settings.setValue(QStringLiteral("draft"),
+                                 isDraft ? fromUtf8(m_services.recipe.recipe().withAbsolutePaths().toJson()) : QString());
     m_services.settings.setValue(QStringLiteral("draftName"), m_services.recipe.name());
     event->accept();
 }

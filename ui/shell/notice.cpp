@@ -49,7 +49,10 @@ void Notice::show(Level level, const QString& text) {
 }
 
 void Notice::show(Level level, const QString& text, const QString& action, std::function<void()> act) {
-    setLook(this, "level", level == Level::Error ? QStringLiteral("error") : level == Level::Warning ? QStringLiteral("warning") : QStringLiteral("info"));
+    setLook(this, "level",
+            level == Level::Error     ? QStringLiteral("error")
+            : level == Level::Warning ? QStringLiteral("warning")
+                                      : QStringLiteral("info"));
     const char* color = level == Level::Error ? "bad" : level == Level::Warning ? "warning" : "accent";
     m_icon->setPixmap(m_theme.icon(level == Level::Info ? QStringLiteral("check") : QStringLiteral("warning"), color).pixmap(18, 18));
     m_close->setIcon(m_theme.icon(QStringLiteral("close")));

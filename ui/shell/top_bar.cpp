@@ -86,7 +86,8 @@ TopBar::TopBar(Services& services, QWidget* parent) : QFrame(parent), m_services
         refreshDevice();
     });
     m_home->setIcon(services.theme.icon(QStringLiteral("celloom"), "accent"));
-    connect(&services.theme, &Theme::changed, this, [this] { m_home->setIcon(m_services.theme.icon(QStringLiteral("celloom"), "accent")); });
+    connect(&services.theme, &Theme::changed, this,
+            [this] { m_home->setIcon(m_services.theme.icon(QStringLiteral("celloom"), "accent")); });
     connect(&services.recipe, &RecipeDocument::titleChanged, this, &TopBar::refreshDocument);
     connect(&services.recipe, &RecipeDocument::replaced, this, &TopBar::refreshDevice);
     connect(&services.recipe, &RecipeDocument::valueChanged, this, &TopBar::refreshDevice);

@@ -68,8 +68,9 @@ WelcomePage::WelcomePage(Services& services, QWidget* parent) : Page(parent), m_
     about->setMaximumWidth(kColumnWidth);
     texts.add([headline, about] {
         headline->setText(tr("Build and train language models, cell by cell"));
-        about->setText(tr("Celloom is a workbench for large language models: a network drawn as a graph of cells, a recipe that says how to train it, "
-                          "an engine that runs on while this window is closed, and a history of every run."));
+        about->setText(
+            tr("Celloom is a workbench for large language models: a network drawn as a graph of cells, a recipe that says how to train it, "
+               "an engine that runs on while this window is closed, and a history of every run."));
     });
     column->addWidget(headline);
     column->addWidget(about);
@@ -131,10 +132,12 @@ QWidget* WelcomePage::buildExample(const Example& example) {
     connect(look, &QPushButton::clicked, this, [this, path = example.path] { Q_EMIT openExampleRequested(path); });
     texts.add([card, text, time, run, look, isMain, name = example.name] {
         card->setTitle(isMain ? tr("Pretrain Baichuan tiny on 三国演义") : name);
-        text->setText(isMain ? tr("A Baichuan model of about 5 million parameters learns classical Chinese from the novel Romance of the Three Kingdoms, "
+        text->setText(isMain ? tr("A Baichuan model of about 5 million parameters learns classical Chinese from the novel Romance of the "
+                                  "Three Kingdoms, "
                                   "from random weights to text you can read.")
                              : tr("An example recipe."));
-        time->setText(isMain ? tr("Two cores: a first sample of text within two minutes, about ten minutes in all. It goes on when this window is closed.")
+        time->setText(isMain ? tr("Two cores: a first sample of text within two minutes, about ten minutes in all. It goes on when this "
+                                  "window is closed.")
                              : QString());
         time->setVisible(isMain);
         run->setText(tr("Run"));
@@ -160,7 +163,8 @@ void WelcomePage::showRuns(const RunListPtr& runs) {
         state->setProperty("state", QString::fromLatin1(Format::stateLook(run.state)));
         auto* rest = makeLabel("small", row);
         QString facts = Format::dateAndTime(run.created);
-        if (run.totalSteps > 0) facts = tr("step %1 of %2").arg(Format::count(run.step), Format::count(run.totalSteps)) + QStringLiteral(" · ") + facts;
+        if (run.totalSteps > 0)
+            facts = tr("step %1 of %2").arg(Format::count(run.step), Format::count(run.totalSteps)) + QStringLiteral(" · ") + facts;
         rest->setText(facts);
         layout->addWidget(open);
         layout->addWidget(state);

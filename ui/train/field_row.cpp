@@ -118,12 +118,20 @@ FieldRow::FieldRow(const recipe::Field& field, RecipeDocument& document, Theme& 
 
 void FieldRow::buildEditor() {
     switch (m_field.kind) {
-    case FieldKind::Flag: m_editor = buildFlag(); break;
-    case FieldKind::Choice: m_editor = buildChoice(false); break;
+    case FieldKind::Flag:
+        m_editor = buildFlag();
+        break;
+    case FieldKind::Choice:
+        m_editor = buildChoice(false);
+        break;
     case FieldKind::PathList:
     case FieldKind::TextList:
-    case FieldKind::RuleList: m_editor = buildList(); break;
-    default: m_editor = m_field.choices.empty() ? buildLine() : buildChoice(true); break;
+    case FieldKind::RuleList:
+        m_editor = buildList();
+        break;
+    default:
+        m_editor = m_field.choices.empty() ? buildLine() : buildChoice(true);
+        break;
     }
     if (m_field.kind == FieldKind::Path || m_field.kind == FieldKind::PathList) addPathButton(m_field.kind == FieldKind::PathList);
     m_editor->setObjectName(m_key);
@@ -286,7 +294,7 @@ void FieldRow::retranslate() {
     m_help->setToolTip(tip);
     if (auto* edit = qobject_cast<QLineEdit*>(m_editor)) edit->setPlaceholderText(isNumber(m_field.kind) ? standard : QString());
     if (auto* list = qobject_cast<QPlainTextEdit*>(m_editor)) {
-        list->setPlaceholderText(m_field.kind == FieldKind::PathList ? tr("One file, folder or pattern a line")
+        list->setPlaceholderText(m_field.kind == FieldKind::PathList   ? tr("One file, folder or pattern a line")
                                  : m_field.kind == FieldKind::RuleList ? QStringLiteral("layers.{3..5}.**.W_pack: lora r=8 alpha=16")
                                                                        : tr("One a line"));
     }

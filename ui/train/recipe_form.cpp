@@ -72,9 +72,8 @@ void RecipeForm::buildSection(const recipe::Section& about, QVBoxLayout* layout)
     layout->addWidget(section.card);
     m_sections.push_back(section);
     if (section.more) {
-        connect(section.more, &QToolButton::clicked, this, [this, index = m_sections.size() - 1] {
-            setUnfolded(m_sections[index], !m_sections[index].isUnfolded);
-        });
+        connect(section.more, &QToolButton::clicked, this,
+                [this, index = m_sections.size() - 1] { setUnfolded(m_sections[index], !m_sections[index].isUnfolded); });
     }
 }
 
@@ -110,7 +109,8 @@ void RecipeForm::refreshVisible() {
         if (!section.more) continue;
         section.more->setVisible(hidden > 0);
         section.more->setText(section.isUnfolded ? tr("Fewer fields") : tr("More fields (%1)").arg(hidden));
-        section.more->setIcon(m_theme.icon(section.isUnfolded ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right"), "accent"));
+        section.more->setIcon(
+            m_theme.icon(section.isUnfolded ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right"), "accent"));
     }
 }
 
@@ -170,7 +170,8 @@ void RecipeForm::focusField(const QString& key) {
 
 void RecipeForm::retranslate() {
     for (Section& section : m_sections)
-        section.card->setTitle(fromUtf8(m_language.isChinese() && !section.about->labelZh.empty() ? section.about->labelZh : section.about->label));
+        section.card->setTitle(
+            fromUtf8(m_language.isChinese() && !section.about->labelZh.empty() ? section.about->labelZh : section.about->label));
     refreshVisible();
 }
 

@@ -34,7 +34,7 @@ namespace celloom::ui {
 namespace {
 
 constexpr int kSideWidth = 372, kNarrowSideWidth = 316, kNarrow = 1180; // below this width of the page the form needs the room
-constexpr std::int64_t kPreviewSteps = 1000; // drawn when the recipe does not say how many steps there are
+constexpr std::int64_t kPreviewSteps = 1000;                            // drawn when the recipe does not say how many steps there are
 constexpr int kCurvePoints = 2000;
 
 QString sectionLabel(const recipe::Section& section, bool isChinese) {
@@ -227,7 +227,8 @@ void TrainPage::showHelp(const recipe::Field* field) {
     m_reset->setText(tr("Reset"));
     if (!field) {
         m_helpCard->setTitle(tr("Help"));
-        m_help->setText(tr("Choose a field: what it means, its range and its default are shown here. Fields that differ from their default have a bold label."));
+        m_help->setText(tr("Choose a field: what it means, its range and its default are shown here. Fields that differ from their default "
+                           "have a bold label."));
         return;
     }
     const bool isChinese = m_services.language.isChinese();
@@ -257,9 +258,13 @@ void TrainPage::refreshRate() {
             m_rateX.push_back(static_cast<double>(step));
             m_rateY.push_back(schedule->rateAt(step));
         }
-        const QString ends = tr("First step %1, peak %2, last step %3.")
-                                 .arg(Format::rate(schedule->rateAt(0)), Format::rate(schedule->peak), Format::rate(schedule->rateAt(steps - 1)));
-        m_rateNote->setText(given > 0 ? ends : ends + QLatin1Char(' ') + tr("Drawn for %1 steps; the run's own number follows from the data and the epochs.").arg(Format::count(steps)));
+        const QString ends =
+            tr("First step %1, peak %2, last step %3.")
+                .arg(Format::rate(schedule->rateAt(0)), Format::rate(schedule->peak), Format::rate(schedule->rateAt(steps - 1)));
+        m_rateNote->setText(
+            given > 0 ? ends
+                      : ends + QLatin1Char(' ') +
+                            tr("Drawn for %1 steps; the run's own number follows from the data and the epochs.").arg(Format::count(steps)));
     }
     m_rate->redraw();
 }
@@ -275,7 +280,8 @@ void TrainPage::refreshText() {
     const auto quoted = [](QString text) {
         static const QString plain = QStringLiteral("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./");
         const bool isPlain = std::all_of(text.begin(), text.end(), [](QChar c) { return plain.contains(c); });
-        return isPlain && !text.isEmpty() ? text : QLatin1Char('\'') + text.replace(QLatin1Char('\''), QLatin1String("'\\''")) + QLatin1Char('\'');
+        return isPlain && !text.isEmpty() ? text
+                                          : QLatin1Char('\'') + text.replace(QLatin1Char('\''), QLatin1String("'\\''")) + QLatin1Char('\'');
     };
     QString text = QStringLiteral("celloom-engine run ");
     text += quoted(path.isEmpty() ? m_services.recipe.name() + QStringLiteral(".json") : path);
@@ -300,7 +306,8 @@ void TrainPage::refreshModel() {
     const ModelAnalysisPtr analysis = m_services.analyser.latest();
     if (!analysis) return;
     const auto setProblem = [this](const char* key, const QString& text) {
-        if (FieldRow* row = m_form->row(QString::fromLatin1(key)); row && (!text.isEmpty() || row->problem().isEmpty())) row->setProblem(text, !text.isEmpty());
+        if (FieldRow* row = m_form->row(QString::fromLatin1(key)); row && (!text.isEmpty() || row->problem().isEmpty()))
+            row->setProblem(text, !text.isEmpty());
     };
     m_form->refreshProblems();
     if (analysis->openError) {
@@ -320,7 +327,9 @@ void TrainPage::refreshModel() {
         lora += treatment.lora ? 1 : 0;
     }
     const auto& model = analysis->expansion.model;
-    QString text = tr("%1: %2 parameters in %3 cells").arg(fromUtf8(model.name), Format::shortCount(static_cast<double>(model.parameterCount())), Format::count(static_cast<std::int64_t>(model.cells.size())));
+    QString text = tr("%1: %2 parameters in %3 cells")
+                       .arg(fromUtf8(model.name), Format::shortCount(static_cast<double>(model.parameterCount())),
+                            Format::count(static_cast<std::int64_t>(model.cells.size())));
     if (frozen > 0) text += QStringLiteral(" · ") + tr("%1 frozen").arg(Format::count(frozen));
     if (lora > 0) text += QStringLiteral(" · ") + tr("%1 with LoRA").arg(Format::count(lora));
     m_model->setText(text);
