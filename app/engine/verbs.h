@@ -13,15 +13,16 @@ namespace celloom::app {
 
 /// What the command line as a whole said, and what the program will return. Outlives every callback.
 struct Invocation {
-    bool isJson = false;    // --json: results as JSON on stdout, errors as {"error": {message, hint, place}} on stderr
-    std::string workspace;  // --workspace, $CELLOOM_WORKSPACE or ./workspace
+    bool isJson = false;   // --json: results as JSON on stdout, errors as {"error": {message, hint, place}} on stderr
+    std::string workspace; // --workspace, $CELLOOM_WORKSPACE or ./workspace
     int exitCode = protocol::Ok;
 
     /// Says the error on stderr (text, or JSON with --json) and sets the exit code.
     void fail(const Error& error, int code = protocol::Failure);
 };
 
-void addRunVerbs(CLI::App& app, Invocation& invocation); // serve, run, resume, list, show, stop, pause, continue, save, delete, export-metrics
+void addRunVerbs(CLI::App& app,
+                 Invocation& invocation); // serve, run, resume, list, show, stop, pause, continue, save, delete, export-metrics
 void addModelVerbs(CLI::App& app, Invocation& invocation);   // forward, predict, export-model
 void addMachineVerbs(CLI::App& app, Invocation& invocation); // estimate, selftest, doctor
 void addTrainVerbs(CLI::App& app, Invocation& invocation);   // child

@@ -11,7 +11,9 @@
 namespace celloom::protocol {
 namespace {
 
-std::filesystem::path lockFile(const store::Workspace& workspace) { return workspace.path / "broker.lock"; }
+std::filesystem::path lockFile(const store::Workspace& workspace) {
+    return workspace.path / "broker.lock";
+}
 
 struct flock wholeFile() {
     struct flock range {};
@@ -25,9 +27,11 @@ struct flock wholeFile() {
 Result<BrokerLock> BrokerLock::take(const store::Workspace& workspace) {
     const auto path = lockFile(workspace);
     BrokerLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (lock.m_descriptor < 0) return fail(std::string("cannot be opened: ") + std::strerror(errno) + ".", "The workspace must be writable.", path.string());
+    if (lock.m_descriptor < 0)
+        return fail(std::string("cannot be opened: ") + std::strerror(errno) + ".", "The workspace must be writable.", path.string());
     struct flock range = wholeFile();
-    if (::fcntl(lock.m_descriptor, F_OFD_SETLK, &range) != 0) return fail("another broker serves this workspace already.", {}, workspace.path.string());
+    if (::fcntl(lock.m_descriptor, F_OFD_SETLK, &range) != 0)
+        return fail("another broker serves this workspace already.", {}, workspace.path.string());
     return lock;
 }
 
@@ -36,7 +40,8 @@ BrokerLock::~BrokerLock() {
 }
 
 Status BrokerLock::announce(const std::string& socket) {
-    const std::string text = nlohmann::json{{"pid", ::getpid()}, {"socket", socket}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    const std::string text =
+        nlohmann::json{{"pid", ::getpid()}, {"socket", socket}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     if (::ftruncate(m_descriptor, 0) != 0 || ::pwrite(m_descriptor, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
         return fail(std::string("broker.lock cannot be written: ") + std::strerror(errno) + ".", "Is the disk full?");
     return {};

@@ -111,8 +111,10 @@ public:
         wake();
     }
 
-    void message(std::int64_t step, const std::string& level, const std::string& kind, const std::string& text, const std::string& hint) override {
-        Message message{{"type", "message"}, {"run", m_run}, {"level", level}, {"kind", kind}, {"message", text}, {"hint", hint}, {"step", step}};
+    void message(std::int64_t step, const std::string& level, const std::string& kind, const std::string& text,
+                 const std::string& hint) override {
+        Message message{{"type", "message"}, {"run", m_run}, {"level", level}, {"kind", kind},
+                        {"message", text},   {"hint", hint}, {"step", step}};
         {
             const std::lock_guard guard(m_mutex);
             m_messages.push_back(std::move(message));
@@ -169,7 +171,8 @@ private:
                     break;
                 }
                 reader.unsent.erase(0, static_cast<std::size_t>(done));
-                if (reader.unsent.empty() && std::exchange(reader.isLeftOut, false)) reader.unsent = toLine({{"type", "dropped"}, {"run", m_run}});
+                if (reader.unsent.empty() && std::exchange(reader.isLeftOut, false))
+                    reader.unsent = toLine({{"type", "dropped"}, {"run", m_run}});
             }
         }
         std::erase_if(m_readers, [](const Reader& reader) {
@@ -211,7 +214,8 @@ private:
             if (!message) continue; // no JSON: there is nobody to answer to
             const Status status = accept(*message);
             Message reply{{"type", "reply"}, {"id", message->value("id", Message())}, {"ok", status.has_value()}};
-            if (!status) reply["error"] = {{"message", status.error().message}, {"hint", status.error().hint}, {"place", status.error().place}};
+            if (!status)
+                reply["error"] = {{"message", status.error().message}, {"hint", status.error().hint}, {"place", status.error().place}};
             reader.unsent += toLine(reply);
         }
         if (reader.unsent.size() > 2 * kMaxUnsentBytes) reader.isGone = true; // asks and never listens
@@ -219,7 +223,8 @@ private:
 
     Status accept(const Message& message) {
         const auto action = message.find("action");
-        if (message["type"] != "control" || action == message.end() || !action->is_string()) return fail("a run understands \"control\" with an \"action\" only.");
+        if (message["type"] != "control" || action == message.end() || !action->is_string())
+            return fail("a run understands \"control\" with an \"action\" only.");
         CELLOOM_TRY(known, actionFromString(action->get<std::string>()));
         Command command{known, 0};
         if (known == Action::SetLearningRate) {
@@ -256,11 +261,14 @@ private:
 
 } // namespace
 
-std::string toString(Action action) { return kActionNames.at(static_cast<std::size_t>(action)); }
+std::string toString(Action action) {
+    return kActionNames.at(static_cast<std::size_t>(action));
+}
 
 Result<Action> actionFromString(const std::string& text) {
     const auto found = std::find(kActionNames.begin(), kActionNames.end(), text);
-    if (found == kActionNames.end()) return fail("\"" + text + "\" is no action.", "Actions: pause, continue, stop, save, evaluate, sample, set_lr.");
+    if (found == kActionNames.end())
+        return fail("\"" + text + "\" is no action.", "Actions: pause, continue, stop, save, evaluate, sample, set_lr.");
     return static_cast<Action>(found - kActionNames.begin());
 }
 

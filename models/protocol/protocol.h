@@ -2,8 +2,8 @@
 // Knows no socket and no process: bytes in, messages out. docs/protocol.md lists every command and event.
 #pragma once
 
-#include "models/base/result.h"
 #include "models/base/exit_codes.h"
+#include "models/base/result.h"
 #include "models/store/run_folder.h"
 
 #include <nlohmann/json.hpp>
@@ -34,7 +34,8 @@ private:
 
 std::string toLine(const Message& message); // with the newline; invalid UTF-8 is replaced, never thrown
 
-// --- client -> broker: {"type": T, "id": n, …}; each is answered by {"type": "reply", "id": n, "ok": bool, "error": {message, hint, place}, …}
+// --- client -> broker: {"type": T, "id": n, …}; each is answered by {"type": "reply", "id": n, "ok": bool, "error": {message, hint,
+// place}, …}
 //   hello {version, client}                -> reply {version, workspace, pid, sequence}
 //   submit {recipe: object, name}          -> reply {run: "0042-…"}
 //   resume {run, changes: {key: value}}    -> reply {run}
@@ -45,8 +46,8 @@ std::string toLine(const Message& message); // with the newline; invalid UTF-8 i
 //   shutdown {}                            -> reply; the broker ends, runs go on
 // --- broker -> client, events: {"type": T, "seq": n, …}
 //   run {record}                           a run was created or its state changed
-//   progress {run, step, total_steps, stage, remaining_s, elapsed_s, rows: highest metric id}   at most 10 a second; read run.db for the rows
-//   message {run, level, kind, message, hint, step}                                              a new event row worth showing at once
+//   progress {run, step, total_steps, stage, remaining_s, elapsed_s, rows: highest metric id}   at most 10 a second; read run.db for the
+//   rows message {run, level, kind, message, hint, step}                                              a new event row worth showing at once
 //   dropped {}                             this reader was too slow; read again from the databases
 // The same `control`, `progress` and `message` run between broker and child, on the child's own socket, so that a new broker can adopt it.
 

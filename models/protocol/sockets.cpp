@@ -21,7 +21,8 @@ constexpr std::size_t kLongestName = 16; // "/run-123456.sock"
 
 bool isOurs(const fs::path& folder) {
     struct stat info {};
-    return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && ::access(folder.c_str(), W_OK | X_OK) == 0;
+    return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() &&
+           ::access(folder.c_str(), W_OK | X_OK) == 0;
 }
 
 /// The folder for this workspace, not yet made.
@@ -39,7 +40,8 @@ fs::path intendedFolder(const store::Workspace& workspace) {
 /// One folder that only we may enter.
 Status makePrivate(const fs::path& folder) {
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-        return fail(std::string("the folder for sockets cannot be made: ") + std::strerror(errno) + ".", "Set XDG_RUNTIME_DIR to a folder of yours.", folder.string());
+        return fail(std::string("the folder for sockets cannot be made: ") + std::strerror(errno) + ".",
+                    "Set XDG_RUNTIME_DIR to a folder of yours.", folder.string());
     struct stat info {};
     if (::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 077) != 0)
         return fail("the folder for sockets belongs to somebody else, or others may enter it.",
@@ -47,13 +49,16 @@ Status makePrivate(const fs::path& folder) {
     return {};
 }
 
-Error socketError(const std::string& what, const fs::path& path, int code) { return {what + ": " + std::strerror(code) + ".", {}, path.string()}; }
+Error socketError(const std::string& what, const fs::path& path, int code) {
+    return {what + ": " + std::strerror(code) + ".", {}, path.string()};
+}
 
 Result<sockaddr_un> addressOf(const fs::path& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const std::string text = path.string();
-    if (text.size() >= sizeof(address.sun_path)) return fail("the socket's path is too long.", "Set XDG_RUNTIME_DIR to a shorter path.", text);
+    if (text.size() >= sizeof(address.sun_path))
+        return fail("the socket's path is too long.", "Set XDG_RUNTIME_DIR to a shorter path.", text);
     std::memcpy(address.sun_path, text.c_str(), text.size() + 1);
     return address;
 }

@@ -22,17 +22,26 @@ Error databaseError(sqlite3* handle, int code, const std::string& place) {
     const int system = handle ? sqlite3_system_errno(handle) : 0;
     const std::string said = handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
     switch (code & 0xff) {
-    case SQLITE_FULL: return {"the disk is full.", "Free some space; what was committed before is intact.", place};
-    case SQLITE_READONLY: return {"the database is read-only.", "Check the permissions of the file and its folder.", place};
+    case SQLITE_FULL:
+        return {"the disk is full.", "Free some space; what was committed before is intact.", place};
+    case SQLITE_READONLY:
+        return {"the database is read-only.", "Check the permissions of the file and its folder.", place};
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return {"another program holds the database.", "Try again; if it stays so, look for a stopped program.", place};
+    case SQLITE_LOCKED:
+        return {"another program holds the database.", "Try again; if it stays so, look for a stopped program.", place};
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return {kDamagedMessage, "Move it away; the index is rebuilt from the runs.", place};
-    case SQLITE_CANTOPEN: return {std::string("the database cannot be opened: ") + std::strerror(system ? system : ENOENT) + ".", "Check the path and its permissions.", place};
+    case SQLITE_NOTADB:
+        return {kDamagedMessage, "Move it away; the index is rebuilt from the runs.", place};
+    case SQLITE_CANTOPEN:
+        return {std::string("the database cannot be opened: ") + std::strerror(system ? system : ENOENT) + ".",
+                "Check the path and its permissions.", place};
     case SQLITE_IOERR:
-        if (system == ENOSPC || system == EDQUOT || system == EFBIG) return {"the disk is full.", "Free some space; what was committed before is intact.", place};
-        return {"the disk failed: " + said + (system ? std::string(" (") + std::strerror(system) + ")" : "") + ".", "Check the disk.", place};
-    default: return {"the database said: " + said + ".", {}, place};
+        if (system == ENOSPC || system == EDQUOT || system == EFBIG)
+            return {"the disk is full.", "Free some space; what was committed before is intact.", place};
+        return {"the disk failed: " + said + (system ? std::string(" (") + std::strerror(system) + ")" : "") + ".", "Check the disk.",
+                place};
+    default:
+        return {"the database said: " + said + ".", {}, place};
     }
 }
 
@@ -71,7 +80,9 @@ Result<std::shared_ptr<const int>> openFolder(const fs::path& folder) {
     const std::lock_guard guard(mutex);
     if (auto shared = known[folder].lock()) return shared;
     const int fd = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return fail(std::string("the folder cannot be opened: ") + std::strerror(errno) + ".", "Check the path and its permissions.", folder.string());
+    if (fd < 0)
+        return fail(std::string("the folder cannot be opened: ") + std::strerror(errno) + ".", "Check the path and its permissions.",
+                    folder.string());
     const std::shared_ptr<const int> shared(new int(fd), [](const int* held) {
         ::close(*held);
         delete held;
@@ -108,7 +119,9 @@ Statement& Statement::operator=(Statement&& other) noexcept {
     return *this;
 }
 
-Statement::~Statement() { sqlite3_finalize(m_statement); } // its code repeats the last step's, which was looked at
+Statement::~Statement() {
+    sqlite3_finalize(m_statement);
+} // its code repeats the last step's, which was looked at
 
 Statement& Statement::bind(int index, std::int64_t value) {
     CELLOOM_CHECK(sqlite3_bind_int64(m_statement, index, value) == SQLITE_OK);
@@ -122,7 +135,8 @@ Statement& Statement::bind(int index, double value) {
 }
 
 Statement& Statement::bind(int index, std::string_view value) {
-    CELLOOM_CHECK(sqlite3_bind_text64(m_statement, index, value.data() ? value.data() : "", value.size(), SQLITE_TRANSIENT, SQLITE_UTF8) == SQLITE_OK);
+    CELLOOM_CHECK(sqlite3_bind_text64(m_statement, index, value.data() ? value.data() : "", value.size(), SQLITE_TRANSIENT, SQLITE_UTF8) ==
+                  SQLITE_OK);
     return *this;
 }
 
@@ -151,7 +165,9 @@ Status Statement::run() {
     return {};
 }
 
-std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(m_statement, column); }
+std::int64_t Statement::integer(int column) const {
+    return sqlite3_column_int64(m_statement, column);
+}
 
 double Statement::real(int column) const {
     return isNull(column) ? std::numeric_limits<double>::quiet_NaN() : sqlite3_column_double(m_statement, column);
@@ -162,7 +178,9 @@ std::string Statement::text(int column) const {
     return bytes ? std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(m_statement, column))) : std::string();
 }
 
-bool Statement::isNull(int column) const { return sqlite3_column_type(m_statement, column) == SQLITE_NULL; }
+bool Statement::isNull(int column) const {
+    return sqlite3_column_type(m_statement, column) == SQLITE_NULL;
+}
 
 // --- Database
 
@@ -207,7 +225,8 @@ Result<Database> Database::openForReading(const fs::path& path, const Schema& sc
         CELLOOM_TRY(database, openFile(file, flags, busyMs));
         CELLOOM_TRY(version, database.version(schema)); // the first read: only now does SQLite touch the log
         if (version != static_cast<int>(schema.steps.size()))
-            return fail(version == 0 ? "the database is empty." : "the database is of an older form.", "It is brought up to date when its run is resumed.", path.string());
+            return fail(version == 0 ? "the database is empty." : "the database is of an older form.",
+                        "It is brought up to date when its run is resumed.", path.string());
         return database;
     };
     Result<Database> direct = tryAt(path, SQLITE_OPEN_READONLY);
@@ -235,10 +254,12 @@ Result<int> Database::version(const Schema& schema) const {
     const std::string& place = *m_place;
     if (application != 0 && application != schema.applicationId) return fail("is a database of another program.", {}, place);
     if (version > static_cast<std::int64_t>(schema.steps.size()))
-        return fail("was written by a newer Celloom (schema " + std::to_string(version) + ", this one knows " + std::to_string(schema.steps.size()) + ").",
+        return fail("was written by a newer Celloom (schema " + std::to_string(version) + ", this one knows " +
+                        std::to_string(schema.steps.size()) + ").",
                     "Update Celloom.", place);
     if (version != 0 && version < schema.floor)
-        return fail("has schema " + std::to_string(version) + "; the oldest that this Celloom reads is " + std::to_string(schema.floor) + ".",
+        return fail("has schema " + std::to_string(version) + "; the oldest that this Celloom reads is " + std::to_string(schema.floor) +
+                        ".",
                     "Open it once with an older Celloom.", place);
     return static_cast<int>(version);
 }
@@ -249,8 +270,10 @@ Status Database::migrate(const Schema& schema) {
     CELLOOM_TRY_STATUS(execute("BEGIN IMMEDIATE"));
     const Status done = [&]() -> Status {
         CELLOOM_TRY(from, version(schema)); // again: another process may have been first
-        for (std::size_t step = static_cast<std::size_t>(from); step < schema.steps.size(); ++step) CELLOOM_TRY_STATUS(execute(schema.steps[step]));
-        const std::string marks = "PRAGMA user_version = " + std::to_string(schema.steps.size()) + "; PRAGMA application_id = " + std::to_string(schema.applicationId) + "; COMMIT";
+        for (std::size_t step = static_cast<std::size_t>(from); step < schema.steps.size(); ++step)
+            CELLOOM_TRY_STATUS(execute(schema.steps[step]));
+        const std::string marks = "PRAGMA user_version = " + std::to_string(schema.steps.size()) +
+                                  "; PRAGMA application_id = " + std::to_string(schema.applicationId) + "; COMMIT";
         return execute(marks.c_str());
     }();
     if (!done) rollback();
@@ -270,8 +293,12 @@ Result<Statement> Database::prepare(std::string_view sql) const {
     return Statement(statement, m_place);
 }
 
-std::int64_t Database::lastId() const { return sqlite3_last_insert_rowid(m_handle); }
-int Database::changes() const { return sqlite3_changes(m_handle); }
+std::int64_t Database::lastId() const {
+    return sqlite3_last_insert_rowid(m_handle);
+}
+int Database::changes() const {
+    return sqlite3_changes(m_handle);
+}
 
 void Database::rollback() {
     // After some errors SQLite has rolled back by itself; a failure here leaves nothing open either.

@@ -84,7 +84,7 @@ private:
     std::shared_ptr<const int> m_folder; // open while SQLite reaches the file through it; see database.cpp
     sqlite3* m_handle = nullptr;
     std::shared_ptr<const std::string> m_place; // the path, for errors
-    std::filesystem::path m_copy; // folder to remove at the end
+    std::filesystem::path m_copy;               // folder to remove at the end
 };
 
 } // namespace celloom::store

@@ -17,13 +17,16 @@ CREATE TABLE runs(number INTEGER PRIMARY KEY, folder TEXT NOT NULL, name TEXT NO
     return schema;
 }
 
-constexpr const char* kSelect = "SELECT number, folder, name, state, outcome, model, precision, created, started, ended, step, total_steps, elapsed, last_loss, "
-                                "last_perplexity, tokens_per_second, learning_rate, parent, tags, note FROM runs ";
+constexpr const char* kSelect =
+    "SELECT number, folder, name, state, outcome, model, precision, created, started, ended, step, total_steps, elapsed, last_loss, "
+    "last_perplexity, tokens_per_second, learning_rate, parent, tags, note FROM runs ";
 constexpr const char* kUpsert =
-    "INSERT INTO runs(number, folder, name, state, outcome, model, precision, created, started, ended, step, total_steps, elapsed, last_loss, last_perplexity, "
+    "INSERT INTO runs(number, folder, name, state, outcome, model, precision, created, started, ended, step, total_steps, elapsed, "
+    "last_loss, last_perplexity, "
     "tokens_per_second, learning_rate, parent) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT(number) DO UPDATE SET folder = excluded.folder, name = excluded.name, state = excluded.state, outcome = excluded.outcome, "
-    "model = excluded.model, precision = excluded.precision, created = excluded.created, started = excluded.started, ended = excluded.ended, "
+    "model = excluded.model, precision = excluded.precision, created = excluded.created, started = excluded.started, ended = "
+    "excluded.ended, "
     "step = excluded.step, total_steps = excluded.total_steps, elapsed = excluded.elapsed, last_loss = excluded.last_loss, "
     "last_perplexity = excluded.last_perplexity, tokens_per_second = excluded.tokens_per_second, learning_rate = excluded.learning_rate, "
     "parent = excluded.parent";
@@ -62,7 +65,11 @@ public:
         CELLOOM_TRY(statement, m_database.prepare(kUpsert));
         statement.bind(1, run.number).bind(2, run.folder).bind(3, run.name).bind(4, toString(run.state)).bind(5, run.outcome);
         statement.bind(6, run.model).bind(7, run.precision).bind(8, run.created).bind(9, run.started).bind(10, run.ended);
-        statement.bind(11, run.step).bind(12, run.totalSteps).bind(13, run.elapsedSeconds).bind(14, run.lastLoss).bind(15, run.lastPerplexity);
+        statement.bind(11, run.step)
+            .bind(12, run.totalSteps)
+            .bind(13, run.elapsedSeconds)
+            .bind(14, run.lastLoss)
+            .bind(15, run.lastPerplexity);
         return statement.bind(16, run.tokensPerSecond).bind(17, run.learningRate).bind(18, run.parent).run();
     }
 
@@ -84,8 +91,12 @@ public:
         return recordOf(statement);
     }
 
-    Status setNote(int number, const std::string& note) override { return setText("UPDATE runs SET note = ? WHERE number = ?", number, note); }
-    Status setTags(int number, const std::string& tags) override { return setText("UPDATE runs SET tags = ? WHERE number = ?", number, tags); }
+    Status setNote(int number, const std::string& note) override {
+        return setText("UPDATE runs SET note = ? WHERE number = ?", number, note);
+    }
+    Status setTags(int number, const std::string& tags) override {
+        return setText("UPDATE runs SET tags = ? WHERE number = ?", number, tags);
+    }
 
     Status remove(int number) override {
         CELLOOM_TRY(statement, m_database.prepare("DELETE FROM runs WHERE number = ?"));
@@ -96,8 +107,10 @@ public:
         // Read first, write in one short transaction: others may use the index meanwhile.
         std::vector<RunRecord> records;
         for (const RunFolder& folder : m_workspace.allRuns())
-            if (auto record = readRecord(folder)) records.push_back(std::move(*record));
-            else records.push_back(unreadable(folder, record.error()));
+            if (auto record = readRecord(folder))
+                records.push_back(std::move(*record));
+            else
+                records.push_back(unreadable(folder, record.error()));
         CELLOOM_TRY_STATUS(m_database.execute("BEGIN IMMEDIATE"));
         Status status = replaceAll(records);
         if (status) status = m_database.execute("COMMIT");

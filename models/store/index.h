@@ -15,13 +15,13 @@ struct RunRecord {
     std::string folder; // name inside runs/
     std::string name;
     RunState state = RunState::Queued;
-    std::string outcome;  // "interrupted (signal 9)", "stopped at step 200", …
-    std::string model, precision; // for the table: "baichuan-tiny", "O0"
+    std::string outcome;                        // "interrupted (signal 9)", "stopped at step 200", …
+    std::string model, precision;               // for the table: "baichuan-tiny", "O0"
     double created = 0, started = 0, ended = 0; // seconds since 1970; 0 unknown
     std::int64_t step = 0, totalSteps = 0;
     double elapsedSeconds = 0;
     double lastLoss = 0, lastPerplexity = 0, tokensPerSecond = 0, learningRate = 0; // NaN where unknown
-    std::string parent;   // folder of the run this one was resumed or fine-tuned from
+    std::string parent; // folder of the run this one was resumed or fine-tuned from
     std::string tags, note;
 };
 
@@ -32,7 +32,7 @@ class Index {
 public:
     static Result<std::unique_ptr<Index>> open(const Workspace& workspace, bool readOnly = false);
     virtual ~Index() = default;
-    virtual Status upsert(const RunRecord& run) = 0; // keeps tags and note
+    virtual Status upsert(const RunRecord& run) = 0;         // keeps tags and note
     virtual Result<std::vector<RunRecord>> runs() const = 0; // newest first
     virtual Result<RunRecord> run(int number) const = 0;
     virtual Status setNote(int number, const std::string& note) = 0;

@@ -48,10 +48,14 @@ void readDatabase(const RunFolder& folder, RunRecord& record, Progress& progress
     record.elapsedSeconds = progress.elapsedSeconds;
     if (const auto latest = (*reader)->latest()) {
         for (const MetricRow& row : *latest) {
-            if (row.name == "train/loss") record.lastLoss = row.value;
-            else if (row.name == "eval/perplexity") record.lastPerplexity = row.value;
-            else if (row.name == "train/tokens_per_s") record.tokensPerSecond = row.value;
-            else if (row.name == "train/lr") record.learningRate = row.value;
+            if (row.name == "train/loss")
+                record.lastLoss = row.value;
+            else if (row.name == "eval/perplexity")
+                record.lastPerplexity = row.value;
+            else if (row.name == "train/tokens_per_s")
+                record.tokensPerSecond = row.value;
+            else if (row.name == "train/lr")
+                record.learningRate = row.value;
         }
     }
     if (const auto first = (*reader)->eventsAfter(0, 1); first && !first->empty()) record.started = first->front().time;
@@ -90,7 +94,9 @@ Result<RunAbout> readAbout(const RunFolder& folder) {
     CELLOOM_TRY(text, readFile(folder.about(), 1 << 20));
     const auto json = nlohmann::json::parse(text, nullptr, false);
     if (!json.is_object()) return fail("holds no JSON object.", "The file is damaged.", folder.about().string());
-    const auto textOf = [&](const char* key) { return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string(); };
+    const auto textOf = [&](const char* key) {
+        return json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
+    };
     RunAbout about;
     about.name = textOf("name");
     about.parent = textOf("parent");
@@ -130,7 +136,8 @@ Result<RunRecord> readRecord(const RunFolder& folder) {
 
     if (isAlive) {
         // After a resume, run.db still tells of the earlier child until the new one speaks.
-        const bool isOfThisChild = process && progress.pid == process->child && !isOver(progress.state) && progress.state != RunState::Queued;
+        const bool isOfThisChild =
+            process && progress.pid == process->child && !isOver(progress.state) && progress.state != RunState::Queued;
         record.state = isOfThisChild ? progress.state : RunState::Preparing;
     } else if (about.isQueued) {
         record.state = RunState::Queued;

@@ -18,9 +18,12 @@ constexpr std::size_t kMaxNameBytes = 80; // of a folder's name, which may be 25
 
 Error folderError(const std::string& what, const fs::path& path, int code) {
     std::string hint;
-    if (code == ENOSPC || code == EDQUOT) hint = "The disk is full: free some space and try again.";
-    else if (code == EROFS || code == EACCES || code == EPERM) hint = "The workspace must be writable: check its permissions or choose another with --workspace.";
-    else if (code == ENOTDIR) hint = "A part of the path is a file, not a folder.";
+    if (code == ENOSPC || code == EDQUOT)
+        hint = "The disk is full: free some space and try again.";
+    else if (code == EROFS || code == EACCES || code == EPERM)
+        hint = "The workspace must be writable: check its permissions or choose another with --workspace.";
+    else if (code == ENOTDIR)
+        hint = "A part of the path is a file, not a folder.";
     return {what + ": " + std::strerror(code) + ".", hint, path.string()};
 }
 
@@ -43,9 +46,12 @@ std::string folderName(const std::string& name) {
     std::string out;
     for (const char c : name) {
         const auto byte = static_cast<unsigned char>(c);
-        const bool isKept = byte >= 0x80 || (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') || c == '.' || c == '_';
-        if (isKept) out += c;
-        else if (!out.empty() && out.back() != '-') out += '-';
+        const bool isKept =
+            byte >= 0x80 || (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') || c == '.' || c == '_';
+        if (isKept)
+            out += c;
+        else if (!out.empty() && out.back() != '-')
+            out += '-';
     }
     if (out.size() > kMaxNameBytes) {
         std::size_t end = kMaxNameBytes;
@@ -66,7 +72,9 @@ Status makeFolder(const fs::path& path) {
 
 } // namespace
 
-std::string toString(RunState state) { return kStateNames.at(static_cast<std::size_t>(state)); }
+std::string toString(RunState state) {
+    return kStateNames.at(static_cast<std::size_t>(state));
+}
 
 Result<RunState> runStateFromString(const std::string& text) {
     const auto found = std::find(kStateNames.begin(), kStateNames.end(), text);
@@ -78,20 +86,46 @@ bool isOver(RunState state) {
     return state == RunState::Finished || state == RunState::Stopped || state == RunState::Failed || state == RunState::Interrupted;
 }
 
-int RunFolder::number() const { return numberOf(path.filename().string()); }
-std::string RunFolder::name() const { return path.filename().string(); }
-fs::path RunFolder::about() const { return path / "run.json"; }
-fs::path RunFolder::recipe() const { return path / "recipe.json"; }
-fs::path RunFolder::graph() const { return path / "model.cells.json"; }
-fs::path RunFolder::tokenizer() const { return path / "tokenizer.model"; }
-fs::path RunFolder::database() const { return path / "run.db"; }
-fs::path RunFolder::log() const { return path / "log.txt"; }
-fs::path RunFolder::exit() const { return path / "exit.json"; }
-fs::path RunFolder::checkpoints() const { return path / "checkpoints"; }
+int RunFolder::number() const {
+    return numberOf(path.filename().string());
+}
+std::string RunFolder::name() const {
+    return path.filename().string();
+}
+fs::path RunFolder::about() const {
+    return path / "run.json";
+}
+fs::path RunFolder::recipe() const {
+    return path / "recipe.json";
+}
+fs::path RunFolder::graph() const {
+    return path / "model.cells.json";
+}
+fs::path RunFolder::tokenizer() const {
+    return path / "tokenizer.model";
+}
+fs::path RunFolder::database() const {
+    return path / "run.db";
+}
+fs::path RunFolder::log() const {
+    return path / "log.txt";
+}
+fs::path RunFolder::exit() const {
+    return path / "exit.json";
+}
+fs::path RunFolder::checkpoints() const {
+    return path / "checkpoints";
+}
 
-fs::path Workspace::index() const { return path / "celloom.db"; }
-fs::path Workspace::cache() const { return path / "cache"; }
-fs::path Workspace::runs() const { return path / "runs"; }
+fs::path Workspace::index() const {
+    return path / "celloom.db";
+}
+fs::path Workspace::cache() const {
+    return path / "cache";
+}
+fs::path Workspace::runs() const {
+    return path / "runs";
+}
 
 Result<Workspace> Workspace::open(const fs::path& path) {
     std::error_code code;
@@ -109,7 +143,8 @@ Result<Workspace> Workspace::openForReading(const fs::path& path) {
     std::error_code code;
     Workspace workspace{fs::canonical(path, code)};
     if (code) return fail("the workspace cannot be opened: " + code.message() + ".", "Name another with --workspace.", path.string());
-    if (!fs::is_directory(workspace.runs(), code)) return fail("is no workspace: it has no folder \"runs\".", "Name another with --workspace.", path.string());
+    if (!fs::is_directory(workspace.runs(), code))
+        return fail("is no workspace: it has no folder \"runs\".", "Name another with --workspace.", path.string());
     return workspace;
 }
 
@@ -145,7 +180,8 @@ Result<RunFolder> Workspace::findRun(const std::string& text) const {
     const fs::path asPath = fs::weakly_canonical(text, ignored);
     for (const RunFolder& run : known)
         if (isNumber ? run.number() == number : run.name() == text || run.path == asPath) return run;
-    return fail("there is no run \"" + text + "\".", "The newest is " + known.back().name() + "; celloom-engine list shows all.", runs().string());
+    return fail("there is no run \"" + text + "\".", "The newest is " + known.back().name() + "; celloom-engine list shows all.",
+                runs().string());
 }
 
 std::vector<RunFolder> Workspace::allRuns() const {

@@ -33,8 +33,8 @@ Result<RunState> runStateFromString(const std::string& text);
 
 struct RunFolder {
     std::filesystem::path path;
-    [[nodiscard]] int number() const;           // 42
-    [[nodiscard]] std::string name() const;     // "0042-baichuan-tiny"
+    [[nodiscard]] int number() const;       // 42
+    [[nodiscard]] std::string name() const; // "0042-baichuan-tiny"
     [[nodiscard]] std::filesystem::path about() const;
     [[nodiscard]] std::filesystem::path recipe() const;
     [[nodiscard]] std::filesystem::path graph() const;

@@ -50,16 +50,21 @@ double timeOf(const nlohmann::json& json) {
 
 } // namespace
 
-fs::path lockFile(const RunFolder& folder) { return folder.path / "child.lock"; }
+fs::path lockFile(const RunFolder& folder) {
+    return folder.path / "child.lock";
+}
 
 Result<RunLock> RunLock::take(const RunFolder& folder) {
     const fs::path path = lockFile(folder);
     RunLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (lock.m_descriptor < 0) return fail(std::string("cannot be opened: ") + std::strerror(errno) + ".", "The workspace must be writable.", path.string());
+    if (lock.m_descriptor < 0)
+        return fail(std::string("cannot be opened: ") + std::strerror(errno) + ".", "The workspace must be writable.", path.string());
     struct flock range = wholeFile();
     if (::fcntl(lock.m_descriptor, F_OFD_SETLK, &range) != 0) {
-        if (errno != EAGAIN && errno != EACCES) return fail(std::string("cannot be locked: ") + std::strerror(errno) + ".", {}, path.string());
-        return fail("run " + folder.name() + " is being worked on by another process.", "Stop it first: celloom-engine stop " + std::to_string(folder.number()));
+        if (errno != EAGAIN && errno != EACCES)
+            return fail(std::string("cannot be locked: ") + std::strerror(errno) + ".", {}, path.string());
+        return fail("run " + folder.name() + " is being worked on by another process.",
+                    "Stop it first: celloom-engine stop " + std::to_string(folder.number()));
     }
     return lock;
 }
@@ -74,7 +79,8 @@ RunLock::~RunLock() {
 }
 
 Status RunLock::write(const RunProcess& process) {
-    nlohmann::json json{{"supervisor", process.supervisor}, {"child", process.child}, {"socket", process.socket}, {"device", process.device}};
+    nlohmann::json json{
+        {"supervisor", process.supervisor}, {"child", process.child}, {"socket", process.socket}, {"device", process.device}};
     put(json, "code", process.code);
     put(json, "signal", process.signal);
     if (process.ended > 0) json["time"] = process.ended;
@@ -102,7 +108,8 @@ Result<std::optional<RunProcess>> readProcess(const RunFolder& folder) {
     const auto size = fs::file_size(lockFile(folder), code);
     if (code || size == 0) return std::optional<RunProcess>(); // not there, or just being made
     Result<nlohmann::json> read = readObject(lockFile(folder));
-    for (int again = 0; !read && again < kReadAgain; ++again) read = readObject(lockFile(folder)); // it is written in place, perhaps just now
+    for (int again = 0; !read && again < kReadAgain; ++again)
+        read = readObject(lockFile(folder)); // it is written in place, perhaps just now
     CELLOOM_TRY(json, read);
     RunProcess process;
     process.supervisor = number(json, "supervisor").value_or(0);

@@ -8,7 +8,8 @@ namespace celloom::store {
 namespace {
 
 constexpr int kBusyMs = 500; // WAL readers wait only while the log is being recovered after a crash
-constexpr const char* kMetricColumns = "SELECT m.id, m.step, m.epoch, s.name, m.value, m.special, m.time, m.superseded FROM metrics m JOIN series s ON s.id = m.series ";
+constexpr const char* kMetricColumns =
+    "SELECT m.id, m.step, m.epoch, s.name, m.value, m.special, m.time, m.superseded FROM metrics m JOIN series s ON s.id = m.series ";
 
 MetricRow metricOf(const Statement& row) {
     double value = row.real(4);
@@ -21,7 +22,9 @@ EventRow eventOf(const Statement& row) {
     return {row.integer(0), row.real(1), row.integer(2), row.text(3), row.text(4), row.text(5), row.text(6), row.text(7)};
 }
 
-SampleRow sampleOf(const Statement& row) { return {row.integer(0), row.real(1), row.integer(2), row.text(3), row.text(4)}; }
+SampleRow sampleOf(const Statement& row) {
+    return {row.integer(0), row.real(1), row.integer(2), row.text(3), row.text(4)};
+}
 
 class DatabaseReader final : public RunReader {
 public:
@@ -31,14 +34,17 @@ public:
         return rowsAfter(std::string(kMetricColumns) + "WHERE m.id > ? ORDER BY m.id LIMIT ?", id, limit, metricOf);
     }
     Result<std::vector<EventRow>> eventsAfter(std::int64_t id, int limit) const override {
-        return rowsAfter("SELECT id, time, step, level, kind, message, hint, data FROM events WHERE id > ? ORDER BY id LIMIT ?", id, limit, eventOf);
+        return rowsAfter("SELECT id, time, step, level, kind, message, hint, data FROM events WHERE id > ? ORDER BY id LIMIT ?", id, limit,
+                         eventOf);
     }
     Result<std::vector<SampleRow>> samplesAfter(std::int64_t id, int limit) const override {
         return rowsAfter("SELECT id, time, step, prompt, text FROM samples WHERE id > ? ORDER BY id LIMIT ?", id, limit, sampleOf);
     }
 
     Result<Progress> progress() const override {
-        CELLOOM_TRY(row, m_database.prepare("SELECT state, stage, step, total_steps, epoch, total_epochs, elapsed, remaining, updated, pid FROM progress"));
+        CELLOOM_TRY(row,
+                    m_database.prepare(
+                        "SELECT state, stage, step, total_steps, epoch, total_epochs, elapsed, remaining, updated, pid FROM progress"));
         CELLOOM_TRY(hasRow, row.next());
         Progress progress;
         if (!hasRow) return progress;
@@ -64,9 +70,12 @@ public:
 
     Result<std::vector<MetricRow>> latest() const override {
         // One step backwards through the index for each series, however long the run.
-        CELLOOM_TRY(row, m_database.prepare(std::string(kMetricColumns) +
-                                            "WHERE m.id IN (SELECT (SELECT n.id FROM metrics n WHERE n.series = t.id AND n.superseded = 0 ORDER BY n.id DESC LIMIT 1) "
-                                            "FROM series t) ORDER BY s.name"));
+        CELLOOM_TRY(
+            row,
+            m_database.prepare(
+                std::string(kMetricColumns) +
+                "WHERE m.id IN (SELECT (SELECT n.id FROM metrics n WHERE n.series = t.id AND n.superseded = 0 ORDER BY n.id DESC LIMIT 1) "
+                "FROM series t) ORDER BY s.name"));
         return all(row, metricOf);
     }
 
@@ -80,7 +89,8 @@ private:
         }
     }
 
-    template <class Row> Result<std::vector<Row>> rowsAfter(const std::string& sql, std::int64_t id, int limit, Row (*rowOf)(const Statement&)) const {
+    template <class Row>
+    Result<std::vector<Row>> rowsAfter(const std::string& sql, std::int64_t id, int limit, Row (*rowOf)(const Statement&)) const {
         CELLOOM_TRY(statement, m_database.prepare(sql));
         statement.bind(1, id).bind(2, limit);
         return all(statement, rowOf);

@@ -25,7 +25,9 @@ constexpr std::size_t kBatchItems = 2000; // a full batch does not wait for the 
 constexpr auto kRetryEvery = 1s;
 constexpr int kBusyMs = 2000;
 
-double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+double now() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 struct Supersede {
     std::int64_t after = 0;
@@ -76,7 +78,8 @@ private:
     Status prepareOnce() {
         if (m_isPrepared) return {};
         CELLOOM_TRY(metric, m_database.prepare("INSERT INTO metrics(series, step, epoch, value, special, time) VALUES(?, ?, ?, ?, ?, ?)"));
-        CELLOOM_TRY(event, m_database.prepare("INSERT INTO events(time, step, level, kind, message, hint, data) VALUES(?, ?, ?, ?, ?, ?, ?)"));
+        CELLOOM_TRY(event,
+                    m_database.prepare("INSERT INTO events(time, step, level, kind, message, hint, data) VALUES(?, ?, ?, ?, ?, ?, ?)"));
         CELLOOM_TRY(sample, m_database.prepare("INSERT INTO samples(time, step, prompt, text) VALUES(?, ?, ?, ?)"));
         CELLOOM_TRY(progress, m_database.prepare("INSERT OR REPLACE INTO progress VALUES(1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
         m_metric = std::move(metric);
@@ -100,8 +103,10 @@ private:
     Status put(const MetricRow& row) {
         CELLOOM_TRY(series, seriesId(row.name));
         m_metric.bind(1, series).bind(2, row.step).bind(3, row.epoch).bind(6, row.time);
-        if (std::isfinite(row.value)) m_metric.bind(4, row.value).bindNull(5);
-        else m_metric.bindNull(4).bind(5, std::isnan(row.value) ? "nan" : row.value > 0 ? "inf" : "-inf");
+        if (std::isfinite(row.value))
+            m_metric.bind(4, row.value).bindNull(5);
+        else
+            m_metric.bindNull(4).bind(5, std::isnan(row.value) ? "nan" : row.value > 0 ? "inf" : "-inf");
         CELLOOM_TRY_STATUS(m_metric.run());
         m_lastWritten = m_database.lastId();
         return {};
@@ -119,7 +124,10 @@ private:
     }
     Status put(const Progress& progress) {
         m_progress.bind(1, toString(progress.state)).bind(2, progress.stage).bind(3, progress.step).bind(4, progress.totalSteps);
-        m_progress.bind(5, progress.epoch).bind(6, progress.totalEpochs).bind(7, progress.elapsedSeconds).bind(8, progress.remainingSeconds);
+        m_progress.bind(5, progress.epoch)
+            .bind(6, progress.totalEpochs)
+            .bind(7, progress.elapsedSeconds)
+            .bind(8, progress.remainingSeconds);
         return m_progress.bind(9, progress.updated).bind(10, progress.pid).run();
     }
 
@@ -145,12 +153,16 @@ public:
         m_thread.join();
     }
 
-    void metric(std::int64_t step, double epoch, const std::string& name, double value) override { add(MetricRow{0, step, epoch, name, value, now(), false}); }
+    void metric(std::int64_t step, double epoch, const std::string& name, double value) override {
+        add(MetricRow{0, step, epoch, name, value, now(), false});
+    }
     void event(std::int64_t step, const std::string& level, const std::string& kind, const std::string& message, const std::string& hint,
                const std::string& data) override {
         add(EventRow{0, now(), step, level, kind, message, hint, data}, true);
     }
-    void sample(std::int64_t step, const std::string& prompt, const std::string& text) override { add(SampleRow{0, now(), step, prompt, text}); }
+    void sample(std::int64_t step, const std::string& prompt, const std::string& text) override {
+        add(SampleRow{0, now(), step, prompt, text});
+    }
 
     void progress(const Progress& progress) override {
         const std::lock_guard guard(m_mutex);

@@ -44,7 +44,8 @@ Behaviour behaviourOf(const std::string& name) {
 
 class FakeRun {
 public:
-    FakeRun(Behaviour behaviour, store::RunWriter& writer, protocol::ChildLink& link) : m_behaviour(std::move(behaviour)), m_writer(writer), m_link(link) {}
+    FakeRun(Behaviour behaviour, store::RunWriter& writer, protocol::ChildLink& link)
+        : m_behaviour(std::move(behaviour)), m_writer(writer), m_link(link) {}
 
     int train(std::int64_t done) {
         m_progress.totalSteps = m_behaviour.steps;
@@ -152,9 +153,12 @@ int speakBadly(const store::Workspace& workspace, const store::RunFolder& folder
             done += static_cast<std::size_t>(sent);
         }
     };
-    const std::string good = protocol::toLine({{"type", "message"}, {"level", "info"}, {"kind", "said"}, {"message", "整行"}, {"hint", ""}, {"step", 1}});
+    const std::string good =
+        protocol::toLine({{"type", "message"}, {"level", "info"}, {"kind", "said"}, {"message", "整行"}, {"hint", ""}, {"step", 1}});
     if (kind == "garbage") {
-        send("\xff\xfe\x00 no json\n[1, 2]\n{\"type\": 7}\n{\"type\": \"progress\", \"state\": 3, \"step\": \"many\"}\n{\"type\": \"reply\", \"id\": {}}\n" + std::string(100000, '{') + "\n");
+        send("\xff\xfe\x00 no json\n[1, 2]\n{\"type\": 7}\n{\"type\": \"progress\", \"state\": 3, \"step\": \"many\"}\n{\"type\": "
+             "\"reply\", \"id\": {}}\n" +
+             std::string(100000, '{') + "\n");
         send(std::string(9u << 20, 'x') + "\n"); // longer than a line may be
         send(good);
     } else {
@@ -165,7 +169,8 @@ int speakBadly(const store::Workspace& workspace, const store::RunFolder& folder
     }
     ::shutdown(client, SHUT_WR);
     char byte = 0; // until the broker has read all and closes
-    while (::recv(client, &byte, 1, 0) > 0) {}
+    while (::recv(client, &byte, 1, 0) > 0) {
+    }
     return protocol::Ok;
 }
 

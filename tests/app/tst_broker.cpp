@@ -95,13 +95,15 @@ public:
         QProcess process;
         process.start(kEngine, QStringList{"--workspace", text(path), "--json"} + arguments);
         process.waitForFinished(kPatience);
-        return {process.state() == QProcess::NotRunning ? process.exitCode() : -1, process.readAllStandardOutput(), process.readAllStandardError()};
+        return {process.state() == QProcess::NotRunning ? process.exitCode() : -1, process.readAllStandardOutput(),
+                process.readAllStandardError()};
     }
     /// A recipe whose name tells the fake engine what to do.
     QString recipe(const QString& behaviour) const {
         const fs::path file = fs::path(m_folder.path().toStdString()) / (behaviour.toStdString() + ".json");
         const std::string data = (fs::path(CELLOOM_SOURCE) / "LICENSE").string();
-        CELLOOM_CHECK(writeFileAtomically(file, Message{{"name", behaviour.toStdString()}, {"device", "cpu"}, {"data", {{"train", {data}}}}}.dump()));
+        CELLOOM_CHECK(
+            writeFileAtomically(file, Message{{"name", behaviour.toStdString()}, {"device", "cpu"}, {"data", {{"train", {data}}}}}.dump()));
         return text(file);
     }
     Finished submit(const QString& behaviour) const { return verb({"run", "--detach", recipe(behaviour)}); }
@@ -196,11 +198,16 @@ void TestBroker::aRunIsFollowedToItsEndAndGivesItsChildsExitCode_data() {
     QTest::addColumn<int>("code");
     QTest::addColumn<QString>("state");
     QTest::addColumn<QString>("outcome");
-    QTest::newRow("ok") << "ok" << 0 << "finished" << "finished";
-    QTest::newRow("nan") << "nan" << 0 << "finished" << "finished";
-    QTest::newRow("fail") << "fail" << 1 << "failed" << "failed (exit code 1): the fake engine was told to fail";
-    QTest::newRow("disk full") << "full" << 7 << "failed" << "failed (exit code 7): the disk is full";
-    QTest::newRow("crash") << "crash" << 4 << "interrupted" << "interrupted (signal 11)";
+    QTest::newRow("ok") << "ok" << 0 << "finished"
+                        << "finished";
+    QTest::newRow("nan") << "nan" << 0 << "finished"
+                         << "finished";
+    QTest::newRow("fail") << "fail" << 1 << "failed"
+                          << "failed (exit code 1): the fake engine was told to fail";
+    QTest::newRow("disk full") << "full" << 7 << "failed"
+                               << "failed (exit code 7): the disk is full";
+    QTest::newRow("crash") << "crash" << 4 << "interrupted"
+                           << "interrupted (signal 11)";
 }
 
 void TestBroker::aRunIsFollowedToItsEndAndGivesItsChildsExitCode() {
@@ -514,14 +521,15 @@ void TestBroker::aStoppedClientAndAHundredMegabytesSlowNothing() {
     const auto fd = protocol::connectTo(protocol::brokerSocket(site.workspace()));
     QVERIFY(fd);
     const auto close = qScopeGuard([&] { ::close(*fd); });
-    const std::string lines = protocol::toLine({{"type", "hello"}, {"id", 1}, {"version", protocol::kVersion}}) + protocol::toLine({{"type", "subscribe"}, {"id", 2}});
+    const std::string lines = protocol::toLine({{"type", "hello"}, {"id", 1}, {"version", protocol::kVersion}}) +
+                              protocol::toLine({{"type", "subscribe"}, {"id", 2}});
     QCOMPARE(::send(*fd, lines.data(), lines.size(), MSG_NOSIGNAL), static_cast<ssize_t>(lines.size()));
     // From here on nothing is read: a window that is stopped.
     const Finished run = site.verb({"run", site.recipe("flood-50")});
     QVERIFY2(run.code == 0, run.err);
     QCOMPARE(rowCount(site.run()), std::size_t{50});
     QVERIFY(fs::file_size(site.run().log()) > 100'000'000);
-#ifndef __SANITIZE_ADDRESS__ // which keeps freed memory for a while
+#ifndef __SANITIZE_ADDRESS__                                       // which keeps freed memory for a while
     QVERIFY(residentKilobytes(site.broker.processId()) < 300'000); // nothing of it is kept for those who do not read
 #endif
     // When it wakes up, it is told to read the databases again.
@@ -534,7 +542,8 @@ void TestBroker::aStoppedClientAndAHundredMegabytesSlowNothing() {
         const ssize_t got = ::recv(*fd, block.data(), block.size(), MSG_DONTWAIT);
         if (got < 0) QTest::qWait(1);
         if (got <= 0) continue;
-        for (const auto& message : reader.feed({block.data(), static_cast<std::size_t>(got)})) isTold = isTold || (message && (*message)["type"] == "dropped");
+        for (const auto& message : reader.feed({block.data(), static_cast<std::size_t>(got)}))
+            isTold = isTold || (message && (*message)["type"] == "dropped");
     }
     QVERIFY(isTold);
 }
@@ -652,18 +661,22 @@ void TestBroker::clientsThatSpeakBadlyAreAnsweredWithAnError() {
         for (int i = 0; i < 5000; ++i) {
             const ssize_t got = ::recv(*fd, block.data(), block.size(), MSG_DONTWAIT);
             if (got > 0)
-                if (const auto messages = reader.feed({block.data(), static_cast<std::size_t>(got)}); !messages.empty() && messages[0]) return *messages[0];
+                if (const auto messages = reader.feed({block.data(), static_cast<std::size_t>(got)}); !messages.empty() && messages[0])
+                    return *messages[0];
             QTest::qWait(1);
         }
         return {};
     };
-    const auto isRefused = [](const Message& answer) { return answer.is_object() && answer["ok"] == false && !answer["error"]["message"].get<std::string>().empty(); };
+    const auto isRefused = [](const Message& answer) {
+        return answer.is_object() && answer["ok"] == false && !answer["error"]["message"].get<std::string>().empty();
+    };
     QVERIFY(isRefused(answerTo("no json\n")));
     QVERIFY(isRefused(answerTo("{\"type\": \"list\", \"id\": 1}\n"))); // hello comes first
     QVERIFY(isRefused(answerTo("{\"type\": \"hello\", \"version\": 999, \"id\": 1}\n")));
     QVERIFY(isRefused(answerTo("{\"type\": \"hello\", \"id\": 1}\n")));
     QVERIFY(answerTo("{\"type\": \"hello\", \"version\": 1, \"id\": 1}\n")["ok"] == true);
-    for (const char* bad : {"explode", "submit", "resume", "control", "delete"}) QVERIFY(isRefused(answerTo(protocol::toLine({{"type", bad}, {"id", {1, 2}}, {"run", 7}, {"recipe", "x"}}))));
+    for (const char* bad : {"explode", "submit", "resume", "control", "delete"})
+        QVERIFY(isRefused(answerTo(protocol::toLine({{"type", bad}, {"id", {1, 2}}, {"run", 7}, {"recipe", "x"}}))));
     QVERIFY(isRefused(answerTo("{\"type\": \"subscribe\", \"after\": \"x\"}\n")));
     QVERIFY(answerTo("{\"type\": \"list\", \"id\": 2}\n")["ok"] == true);
 }
@@ -673,7 +686,8 @@ void TestBroker::standardStreamsCarryTheSameProtocol() {
     QProcess process;
     process.start(kEngine, {"--workspace", Site::text(site.path), "serve", "--stdio"});
     QVERIFY(process.waitForStarted());
-    process.write(QByteArray::fromStdString(protocol::toLine({{"type", "hello"}, {"id", 1}, {"version", protocol::kVersion}}) + protocol::toLine({{"type", "list"}, {"id", 2}})));
+    process.write(QByteArray::fromStdString(protocol::toLine({{"type", "hello"}, {"id", 1}, {"version", protocol::kVersion}}) +
+                                            protocol::toLine({{"type", "list"}, {"id", 2}})));
     QByteArray said;
     QTRY_VERIFY_WITH_TIMEOUT((said += process.readAllStandardOutput()).count('\n') == 2, kPatience);
     QVERIFY(said.contains("\"runs\":[]"));
@@ -738,7 +752,8 @@ void TestBroker::aFullDiskRefusesARunAndKeepsTheOthers() {
     QVERIFY(site.isAtStep(3, "2"));
     const int filler = ::open((disk / "filler").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     const std::string block(4096, 'x');
-    while (::write(filler, block.data(), block.size()) > 0) {}
+    while (::write(filler, block.data(), block.size()) > 0) {
+    }
     ::close(filler);
     const Finished refused = site.submit("ok-5");
     QCOMPARE(refused.code, int(protocol::Failure));
@@ -765,7 +780,8 @@ void TestBroker::aDamagedIndexIsSetAsideAndBuiltAgain() {
     const auto listed = site.ask({{"type", "list"}});
     QVERIFY(listed && (*listed)["runs"].size() == 1 && (*listed)["runs"][0]["state"] == "finished");
     int kept = 0;
-    for (const auto& entry : fs::directory_iterator(site.path)) kept += entry.path().filename().string().starts_with("celloom.db.damaged-") ? 1 : 0;
+    for (const auto& entry : fs::directory_iterator(site.path))
+        kept += entry.path().filename().string().starts_with("celloom.db.damaged-") ? 1 : 0;
     QCOMPARE(kept, 1);
 }
 

@@ -88,7 +88,9 @@ void TestProtocol::linesMayBeSplitAnywhere() {
         auto messages = reader.feed(bytes.substr(0, cut));
         for (auto& message : reader.feed(bytes.substr(cut))) messages.push_back(std::move(message));
         QCOMPARE(messages.size(), std::size_t{2});
-        for (int i = 0; i < 2; ++i) QVERIFY(messages[static_cast<std::size_t>(i)] && *messages[static_cast<std::size_t>(i)] == *expected[static_cast<std::size_t>(i)]);
+        for (int i = 0; i < 2; ++i)
+            QVERIFY(messages[static_cast<std::size_t>(i)] &&
+                    *messages[static_cast<std::size_t>(i)] == *expected[static_cast<std::size_t>(i)]);
     }
 }
 

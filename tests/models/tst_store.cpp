@@ -28,7 +28,9 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-fs::path in(const QTemporaryDir& folder, const char* name) { return fs::path(folder.path().toStdString()) / name; }
+fs::path in(const QTemporaryDir& folder, const char* name) {
+    return fs::path(folder.path().toStdString()) / name;
+}
 
 /// Runs `work` in a forked process and gives its wait status.
 template <class Work> int forked(Work work) {
@@ -307,7 +309,8 @@ void TestStore::writingGoesOnWhenTheDiskHasRoomAgain() {
     {
         const int fd = ::open(filler.c_str(), O_CREAT | O_WRONLY, 0600);
         const std::string block(4096, 'x');
-        while (::write(fd, block.data(), block.size()) > 0) {}
+        while (::write(fd, block.data(), block.size()) > 0) {
+        }
         ::close(fd);
     }
     for (int step = 1; step <= 5000; ++step) (*writer)->metric(step, 0, "train/loss", step);
@@ -329,8 +332,10 @@ void TestStore::aReadOnlyFolderRefusesAWriterAndServesReaders() {
     const bool isRoot = ::geteuid() == 0;
     if (isRoot && ::mount("celloom-test", mountPoint.c_str(), "tmpfs", 0, "size=4m") != 0) QSKIP("this container may not mount");
     const auto unmount = qScopeGuard([&] {
-        if (isRoot) ::umount2(mountPoint.c_str(), MNT_DETACH);
-        else fs::permissions(mountPoint, fs::perms::owner_all);
+        if (isRoot)
+            ::umount2(mountPoint.c_str(), MNT_DETACH);
+        else
+            fs::permissions(mountPoint, fs::perms::owner_all);
     });
     const auto path = mountPoint / "run.db";
     // Killed, so that a log with committed rows stays beside the database.
@@ -341,8 +346,10 @@ void TestStore::aReadOnlyFolderRefusesAWriterAndServesReaders() {
         ::raise(SIGKILL);
     });
     fs::remove(path.string() + "-shm");
-    if (isRoot) QCOMPARE(::mount("celloom-test", mountPoint.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr), 0);
-    else fs::permissions(mountPoint, fs::perms::owner_read | fs::perms::owner_exec);
+    if (isRoot)
+        QCOMPARE(::mount("celloom-test", mountPoint.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr), 0);
+    else
+        fs::permissions(mountPoint, fs::perms::owner_read | fs::perms::owner_exec);
 
     const auto reader = RunReader::open(path);
     QVERIFY2(reader, reader ? "" : reader.error().text().c_str());
@@ -407,11 +414,16 @@ void TestStore::numbersAreGivenOnceEvenToTwoProcesses() {
 void TestStore::namesOfRunsBecomeSafeFolderNames_data() {
     QTest::addColumn<QString>("name");
     QTest::addColumn<QString>("folder");
-    QTest::newRow("plain") << "baichuan-tiny" << "0001-baichuan-tiny";
-    QTest::newRow("path") << "../../etc/passwd" << "0001-..-..-etc-passwd";
-    QTest::newRow("Chinese") << "三国 演义" << "0001-三国-演义";
-    QTest::newRow("empty") << "" << "0001-run";
-    QTest::newRow("only signs") << "///" << "0001-run";
+    QTest::newRow("plain") << "baichuan-tiny"
+                           << "0001-baichuan-tiny";
+    QTest::newRow("path") << "../../etc/passwd"
+                          << "0001-..-..-etc-passwd";
+    QTest::newRow("Chinese") << "三国 演义"
+                             << "0001-三国-演义";
+    QTest::newRow("empty") << ""
+                           << "0001-run";
+    QTest::newRow("only signs") << "///"
+                                << "0001-run";
     QTest::newRow("long") << QString(200, QChar(0x4e09)) << "0001-" + QString(26, QChar(0x4e09)); // 26 · 3 = 78 ≤ 80 bytes
 }
 

@@ -40,7 +40,8 @@ int millisecondsUntil(Clock::time_point end) {
     const int null = ::open("/dev/null", O_RDWR);
     if (null < 0 || ::dup2(null, 0) < 0 || ::dup2(null, 1) < 0 || ::dup2(log, 2) < 0) ::_exit(protocol::Failure);
     ::fcntl(ready, F_SETFD, 0);
-    ::execl(program.c_str(), program.c_str(), "--workspace", workspace.path.c_str(), "serve", "--ready-descriptor", std::to_string(ready).c_str(), nullptr);
+    ::execl(program.c_str(), program.c_str(), "--workspace", workspace.path.c_str(), "serve", "--ready-descriptor",
+            std::to_string(ready).c_str(), nullptr);
     ::_exit(protocol::Failure);
 }
 
@@ -82,7 +83,8 @@ Status startBroker(const store::Workspace& workspace) {
     ::close(ready[1]);
     ::close(log);
     if (pid > 0)
-        while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {}
+        while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+        }
     const std::string said = pid > 0 ? readUntilClosed(ready[0], Clock::now() + kStartWithin) : std::string();
     ::close(ready[0]);
     if (said == "ready\n") return {};
@@ -109,12 +111,15 @@ Result<std::unique_ptr<BrokerClient>> BrokerClient::connect(const store::Workspa
             continue;
         }
         const Status started = startBroker(workspace);
-        if (!started && !protocol::isBrokerAlive(workspace)) return tl::unexpected(started.error()); // else somebody else's start was faster
+        if (!started && !protocol::isBrokerAlive(workspace))
+            return tl::unexpected(started.error()); // else somebody else's start was faster
         if (Clock::now() > end) return client;
     }
 }
 
-BrokerClient::~BrokerClient() { ::close(m_descriptor); }
+BrokerClient::~BrokerClient() {
+    ::close(m_descriptor);
+}
 
 Status BrokerClient::send(const std::string& line) {
     std::string_view rest = line;
@@ -158,7 +163,9 @@ Result<Message> BrokerClient::request(Message message, std::chrono::milliseconds
             m_replies.pop_front();
             if (reply.value("ok", Message()) == true) return reply;
             const Message error = reply.value("error", Message::object());
-            const auto text = [&](const char* key) { return error.is_object() && error.contains(key) && error[key].is_string() ? error[key].get<std::string>() : std::string(); };
+            const auto text = [&](const char* key) {
+                return error.is_object() && error.contains(key) && error[key].is_string() ? error[key].get<std::string>() : std::string();
+            };
             return fail(text("message"), text("hint"), text("place"));
         }
         if (Clock::now() >= end) return fail("the broker does not answer.", "It may be stopped or stuck; runs go on.");
@@ -185,11 +192,13 @@ Status relayStandardStreams(const store::Workspace& workspace) {
         if (got <= 0) return false;
         for (std::string_view rest(block.data(), static_cast<std::size_t>(got)); !rest.empty();) {
             const ssize_t done = ::write(to, rest.data(), rest.size());
-            if (done > 0) rest.remove_prefix(static_cast<std::size_t>(done));
+            if (done > 0)
+                rest.remove_prefix(static_cast<std::size_t>(done));
             else if (errno == EAGAIN) {
                 pollfd polled{to, POLLOUT, 0};
                 ::poll(&polled, 1, -1);
-            } else if (errno != EINTR) return false;
+            } else if (errno != EINTR)
+                return false;
         }
         return true;
     };

@@ -47,7 +47,8 @@ std::vector<std::string> visibleGpus() {
     for (std::filesystem::directory_iterator entry("/dev", code), end; !code && entry != end; entry.increment(code)) {
         const std::string name = entry->path().filename().string();
         const std::string digits = name.starts_with("nvidia") ? name.substr(6) : "";
-        if (!digits.empty() && std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) found.push_back(digits);
+        if (!digits.empty() && std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c) != 0; }))
+            found.push_back(digits);
     }
     std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) { return std::stoi(a) < std::stoi(b); });
     return found;

@@ -33,8 +33,8 @@ std::string quoted(const std::string& text) {
 }
 
 std::string csvLine(const store::MetricRow& row) {
-    return std::to_string(row.id) + "," + std::to_string(row.step) + "," + exact(row.epoch) + "," + quoted(row.name) + "," + exact(row.value) + "," + exact(row.time) + "," +
-           (row.isSuperseded ? "1" : "0") + "\n";
+    return std::to_string(row.id) + "," + std::to_string(row.step) + "," + exact(row.epoch) + "," + quoted(row.name) + "," +
+           exact(row.value) + "," + exact(row.time) + "," + (row.isSuperseded ? "1" : "0") + "\n";
 }
 
 Result<std::int64_t> writeRows(const store::RunReader& reader, MetricFormat format, std::FILE* file) {
@@ -44,14 +44,19 @@ Result<std::int64_t> writeRows(const store::RunReader& reader, MetricFormat form
         CELLOOM_TRY(rows, reader.metricsAfter(seen, kRowsAtATime));
         if (rows.empty()) break;
         for (const store::MetricRow& row : rows) {
-            if (format == MetricFormat::Csv) std::fputs(csvLine(row).c_str(), file);
-            else std::fputs(((count == 0 ? "\n" : ",\n") + toJson(row).dump(-1, ' ', false, protocol::Message::error_handler_t::replace)).c_str(), file);
+            if (format == MetricFormat::Csv)
+                std::fputs(csvLine(row).c_str(), file);
+            else
+                std::fputs(
+                    ((count == 0 ? "\n" : ",\n") + toJson(row).dump(-1, ' ', false, protocol::Message::error_handler_t::replace)).c_str(),
+                    file);
             ++count;
         }
         seen = rows.back().id;
     }
     if (format == MetricFormat::Json) std::fputs("\n]\n", file);
-    if (std::fflush(file) != 0 || std::ferror(file) != 0) return fail(std::string("cannot be written: ") + std::strerror(errno) + ".", "Is the disk full?");
+    if (std::fflush(file) != 0 || std::ferror(file) != 0)
+        return fail(std::string("cannot be written: ") + std::strerror(errno) + ".", "Is the disk full?");
     return count;
 }
 
@@ -62,7 +67,8 @@ Result<std::int64_t> writeMetrics(const std::filesystem::path& database, MetricF
     if (out.empty()) return writeRows(*reader, format, stdout);
     const std::string temporary = out.string() + ".part";
     std::FILE* file = std::fopen(temporary.c_str(), "wbe");
-    if (!file) return fail(std::string("cannot be written: ") + std::strerror(errno) + ".", "Check the folder and its permissions.", out.string());
+    if (!file)
+        return fail(std::string("cannot be written: ") + std::strerror(errno) + ".", "Check the folder and its permissions.", out.string());
     Result<std::int64_t> count = writeRows(*reader, format, file);
     const bool isWritten = ::fsync(::fileno(file)) == 0;
     if (std::fclose(file) == 0 && isWritten && count && std::rename(temporary.c_str(), out.c_str()) == 0) return count;

@@ -30,8 +30,10 @@ std::string clockText(double seconds) {
     if (!(seconds >= 0)) return "?";
     const auto whole = static_cast<long long>(seconds);
     std::array<char, 40> text{};
-    if (whole >= 3600) std::snprintf(text.data(), text.size(), "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
-    else std::snprintf(text.data(), text.size(), "%lld:%02lld", whole / 60, whole % 60);
+    if (whole >= 3600)
+        std::snprintf(text.data(), text.size(), "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+    else
+        std::snprintf(text.data(), text.size(), "%lld:%02lld", whole / 60, whole % 60);
     return text.data();
 }
 
@@ -96,9 +98,12 @@ private:
     void skipThePast() {
         if (!open()) return;
         const auto last = [](const auto& rows, std::int64_t& id) { return rows && !rows->empty() ? (id = rows->back().id, true) : false; };
-        while (last(m_reader->metricsAfter(m_lastMetric, kRowsAtATime), m_lastMetric)) {}
-        while (last(m_reader->eventsAfter(m_lastEvent, kRowsAtATime), m_lastEvent)) {}
-        while (last(m_reader->samplesAfter(m_lastSample, kRowsAtATime), m_lastSample)) {}
+        while (last(m_reader->metricsAfter(m_lastMetric, kRowsAtATime), m_lastMetric)) {
+        }
+        while (last(m_reader->eventsAfter(m_lastEvent, kRowsAtATime), m_lastEvent)) {
+        }
+        while (last(m_reader->samplesAfter(m_lastSample, kRowsAtATime), m_lastSample)) {
+        }
     }
 
     void readMetrics() {
@@ -106,9 +111,12 @@ private:
             const auto rows = m_reader->metricsAfter(m_lastMetric, kRowsAtATime);
             if (!rows || rows->empty()) return;
             for (const store::MetricRow& row : *rows) {
-                if (row.name == "train/loss") m_loss = row.value;
-                else if (row.name == "train/tokens_per_s") m_tokensPerSecond = row.value;
-                else if (row.name.starts_with("eval/")) m_display.line("step " + std::to_string(row.step) + "  " + row.name + " " + numberText(row.value));
+                if (row.name == "train/loss")
+                    m_loss = row.value;
+                else if (row.name == "train/tokens_per_s")
+                    m_tokensPerSecond = row.value;
+                else if (row.name.starts_with("eval/"))
+                    m_display.line("step " + std::to_string(row.step) + "  " + row.name + " " + numberText(row.value));
             }
             m_lastMetric = rows->back().id;
         }
@@ -130,7 +138,8 @@ private:
         while (true) {
             const auto rows = m_reader->samplesAfter(m_lastSample, kRowsAtATime);
             if (!rows || rows->empty()) return;
-            for (const store::SampleRow& row : *rows) m_display.line("step " + std::to_string(row.step) + "  " + row.prompt + " | " + row.text);
+            for (const store::SampleRow& row : *rows)
+                m_display.line("step " + std::to_string(row.step) + "  " + row.prompt + " | " + row.text);
             m_lastSample = rows->back().id;
         }
     }
@@ -169,7 +178,8 @@ public:
     InterruptCounter& operator=(const InterruptCounter&) = delete;
 
 private:
-    struct sigaction m_interrupt {}, m_terminate {};
+    struct sigaction m_interrupt {
+    }, m_terminate{};
 };
 
 void passInterruptOn(BrokerClient& client, const store::RunFolder& folder, int count, Display& display) {
@@ -187,7 +197,8 @@ int exitCodeOf(const store::RunFolder& folder) {
 
 } // namespace
 
-int followRun(std::unique_ptr<BrokerClient> client, const store::Workspace& workspace, const store::RunFolder& folder, Invocation& invocation) {
+int followRun(std::unique_ptr<BrokerClient> client, const store::Workspace& workspace, const store::RunFolder& folder,
+              Invocation& invocation) {
     const InterruptCounter counter;
     Follower follower(folder);
     int interruptsSeen = 0;
@@ -217,7 +228,8 @@ int followRun(std::unique_ptr<BrokerClient> client, const store::Workspace& work
     }
     if (invocation.isJson) std::fputs(protocol::toLine(toJson(*record)).c_str(), stdout);
     follower.display().line("run " + std::to_string(record->number) + " (" + record->name + "): " + record->outcome);
-    if (record->state == store::RunState::Interrupted) std::fprintf(stderr, "%sResume it with: celloom-engine resume %d\n", tail(folder.log(), 10).c_str(), record->number);
+    if (record->state == store::RunState::Interrupted)
+        std::fprintf(stderr, "%sResume it with: celloom-engine resume %d\n", tail(folder.log(), 10).c_str(), record->number);
     return exitCodeOf(folder);
 }
 

@@ -12,6 +12,7 @@ namespace celloom::app {
 
 /// Exit code of the run's child; Interrupted where a signal ended it. A broker that goes away is replaced. With --json the final
 /// record is the result on stdout; everything else goes to stderr.
-int followRun(std::unique_ptr<BrokerClient> client, const store::Workspace& workspace, const store::RunFolder& folder, Invocation& invocation);
+int followRun(std::unique_ptr<BrokerClient> client, const store::Workspace& workspace, const store::RunFolder& folder,
+              Invocation& invocation);
 
 } // namespace celloom::app

@@ -12,7 +12,8 @@ std::string labelOf(const recipe::Field& field) {
 std::string helpOf(const recipe::Field& field) {
     const std::string standard = recipe::Recipe().toText(field.key);
     std::string help = field.help;
-    if (field.kind == recipe::FieldKind::Integer || field.kind == recipe::FieldKind::Real) help += " Range: " + recipe::rangeText(field) + (field.unit.empty() ? "" : " " + field.unit) + ".";
+    if (field.kind == recipe::FieldKind::Integer || field.kind == recipe::FieldKind::Real)
+        help += " Range: " + recipe::rangeText(field) + (field.unit.empty() ? "" : " " + field.unit) + ".";
     if (field.kind == recipe::FieldKind::Choice) {
         help += " One of:";
         for (const std::string& choice : field.choices) help += " " + choice;
@@ -21,13 +22,16 @@ std::string helpOf(const recipe::Field& field) {
     return help + (standard.empty() ? "" : " Default: " + standard + ".");
 }
 
-bool isPath(const recipe::Field& field) { return field.kind == recipe::FieldKind::Path || field.kind == recipe::FieldKind::PathList; }
+bool isPath(const recipe::Field& field) {
+    return field.kind == recipe::FieldKind::Path || field.kind == recipe::FieldKind::PathList;
+}
 
 } // namespace
 
 RecipeOptions::RecipeOptions(CLI::App& verb) {
     for (const recipe::Field& field : recipe::fields())
-        m_options[field.key] = verb.add_option("--" + field.key, m_given[field.key], helpOf(field))->group("Recipe: " + labelOf(field))->type_name("");
+        m_options[field.key] =
+            verb.add_option("--" + field.key, m_given[field.key], helpOf(field))->group("Recipe: " + labelOf(field))->type_name("");
 }
 
 Result<recipe::Recipe> RecipeOptions::load(const std::string& path) const {

@@ -55,16 +55,23 @@ Message toJson(const store::Progress& progress) {
 
 Message toJson(const store::MetricRow& row) {
     Message value = std::isnan(row.value) ? Message("nan") : number(row.value);
-    return {{"id", row.id}, {"step", row.step}, {"epoch", number(row.epoch)}, {"name", row.name}, {"value", std::move(value)}, {"time", row.time},
+    return {{"id", row.id},
+            {"step", row.step},
+            {"epoch", number(row.epoch)},
+            {"name", row.name},
+            {"value", std::move(value)},
+            {"time", row.time},
             {"superseded", row.isSuperseded}};
 }
 
 Message toJson(const store::EventRow& row) {
-    return {{"id", row.id}, {"time", row.time}, {"step", row.step}, {"level", row.level}, {"kind", row.kind}, {"message", row.message}, {"hint", row.hint},
-            {"data", row.data}};
+    return {{"id", row.id},     {"time", row.time},       {"step", row.step}, {"level", row.level},
+            {"kind", row.kind}, {"message", row.message}, {"hint", row.hint}, {"data", row.data}};
 }
 
-Message toJson(const Error& error) { return {{"message", error.message}, {"hint", error.hint}, {"place", error.place}}; }
+Message toJson(const Error& error) {
+    return {{"message", error.message}, {"hint", error.hint}, {"place", error.place}};
+}
 
 std::string tail(const std::filesystem::path& path, int lines) {
     std::ifstream file(path, std::ios::binary | std::ios::ate);

@@ -33,7 +33,9 @@ constexpr int kTailLines = 20;
 constexpr std::size_t kMaxUnsentBytes = 1 << 20; // commands to a child that does not read
 constexpr const char* kDeletedPrefix = ".deleted-";
 
-double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+double now() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 /// The recipe as it goes into a run's folder, or the first problem that forbids to run it.
 Result<recipe::Recipe> checked(recipe::Recipe recipe) {
@@ -44,7 +46,8 @@ Result<recipe::Recipe> checked(recipe::Recipe recipe) {
 
 Status apply(recipe::Recipe& recipe, const Message& changes) {
     if (!changes.is_object()) return fail("\"changes\" must be an object of recipe fields.");
-    for (const auto& [key, value] : changes.items()) CELLOOM_TRY_STATUS(recipe.setFromText(key, value.is_string() ? value.get<std::string>() : value.dump()));
+    for (const auto& [key, value] : changes.items())
+        CELLOOM_TRY_STATUS(recipe.setFromText(key, value.is_string() ? value.get<std::string>() : value.dump()));
     return {};
 }
 
@@ -60,7 +63,8 @@ void setAside(const fs::path& index) {
     std::error_code code;
     for (const char* part : {"", "-wal", "-shm"})
         if (const fs::path from = index.string() + part; fs::exists(from, code)) fs::rename(from, index.string() + suffix + part, code);
-    std::fprintf(stderr, "celloom.db was damaged; it is kept as %s%s and built again from the runs.\n", index.filename().c_str(), suffix.c_str());
+    std::fprintf(stderr, "celloom.db was damaged; it is kept as %s%s and built again from the runs.\n", index.filename().c_str(),
+                 suffix.c_str());
 }
 
 } // namespace
@@ -71,7 +75,8 @@ struct Runs::ActiveRun {
         Reply reply;
         std::chrono::steady_clock::time_point deadline;
     };
-    ActiveRun(asio::io_context& loop, RunFolder where, std::string lease) : folder(std::move(where)), device(std::move(lease)), process(loop), timer(loop), connecting(loop) {}
+    ActiveRun(asio::io_context& loop, RunFolder where, std::string lease)
+        : folder(std::move(where)), device(std::move(lease)), process(loop), timer(loop), connecting(loop) {}
 
     const RunFolder folder;
     const std::string device;
@@ -79,13 +84,14 @@ struct Runs::ActiveRun {
     asio::posix::stream_descriptor process; // a pidfd, readable when that process has ended
     asio::steady_timer timer, connecting;
     std::shared_ptr<LineConnection> channel;
-    std::vector<Command> waiting;           // until the child listens
-    std::map<std::int64_t, Command> sent;   // until it answers
+    std::vector<Command> waiting;         // until the child listens
+    std::map<std::int64_t, Command> sent; // until it answers
     bool isOver = false;
 };
 
 Runs::Runs(asio::io_context& loop, store::Workspace workspace, fs::path program, int parallel, Emit emit)
-    : m_loop(loop), m_workspace(std::move(workspace)), m_program(std::move(program)), m_emit(std::move(emit)), m_devices(parallel, visibleGpus()), m_ticker(loop) {}
+    : m_loop(loop), m_workspace(std::move(workspace)), m_program(std::move(program)), m_emit(std::move(emit)),
+      m_devices(parallel, visibleGpus()), m_ticker(loop) {}
 
 Runs::~Runs() {
     for (const auto& [number, run] : m_active)
@@ -103,7 +109,8 @@ void Runs::begin() {
         const auto entry = known.find(folder.number());
         const auto about = store::readAbout(folder);
         const bool isQueued = about && about->isQueued;
-        const bool isSettled = !isQueued && entry != known.end() && store::isOver(entry->second.state) && entry->second.folder == folder.name();
+        const bool isSettled =
+            !isQueued && entry != known.end() && store::isOver(entry->second.state) && entry->second.folder == folder.name();
         if (entry != known.end()) m_lastStates[folder.number()] = entry->second.state;
         known.erase(folder.number());
         if (store::isHeld(folder)) {
@@ -115,8 +122,10 @@ void Runs::begin() {
         }
         if (isSettled) continue;
         refresh(folder, true);
-        if (isQueued) m_queue.push_back(folder);
-        else announceEnd(folder);
+        if (isQueued)
+            m_queue.push_back(folder);
+        else
+            announceEnd(folder);
     }
     removeLeftovers();
     for (const auto& [number, record] : known) // folders that somebody removed
@@ -161,7 +170,9 @@ void Runs::giveUpOnCommands(ActiveRun& run) {
     for (auto& command : run.waiting)
         if (command.deadline <= time) late.push_back(std::exchange(command.reply, {}));
     std::erase_if(run.waiting, [](const ActiveRun::Command& command) { return !command.reply; });
-    for (const Reply& reply : late) reply(fail("run " + run.folder.name() + " does not answer.", "It may be stopped or stuck; celloom-engine stop --kill ends it at once."));
+    for (const Reply& reply : late)
+        reply(fail("run " + run.folder.name() + " does not answer.",
+                   "It may be stopped or stuck; celloom-engine stop --kill ends it at once."));
 }
 
 void Runs::tick() {
@@ -190,7 +201,8 @@ void Runs::writeIndex(const RunRecord& record) {
         return;
     }
     m_unwritten[record.number] = record;
-    if (std::exchange(m_lastIndexError, status.error().message) != status.error().message) std::fprintf(stderr, "%s\n", status.error().text().c_str());
+    if (std::exchange(m_lastIndexError, status.error().message) != status.error().message)
+        std::fprintf(stderr, "%s\n", status.error().text().c_str());
 }
 
 /// Reads the run's folder, writes the index, and tells the clients when the state has changed (always, where it is news).
@@ -212,8 +224,16 @@ void Runs::refresh(const RunFolder& folder, bool isNews) {
 void Runs::announceEnd(const RunFolder& folder) {
     const auto record = store::readRecord(folder);
     if (!record || (record->state != RunState::Interrupted && record->state != RunState::Failed)) return;
-    const std::string hint = record->state == RunState::Interrupted ? "It can be resumed from its last checkpoint." : "Its log tells more: celloom-engine show " + std::to_string(record->number);
-    m_emit({{"type", "message"}, {"run", record->folder}, {"level", "error"}, {"kind", store::toString(record->state)}, {"message", record->outcome}, {"hint", hint}, {"step", record->step}});
+    const std::string hint = record->state == RunState::Interrupted
+                                 ? "It can be resumed from its last checkpoint."
+                                 : "Its log tells more: celloom-engine show " + std::to_string(record->number);
+    m_emit({{"type", "message"},
+            {"run", record->folder},
+            {"level", "error"},
+            {"kind", store::toString(record->state)},
+            {"message", record->outcome},
+            {"hint", hint},
+            {"step", record->step}});
 }
 
 Result<std::vector<RunRecord>> Runs::list() {
@@ -256,7 +276,8 @@ Result<std::string> Runs::submit(const std::string& text, const std::string& nam
 Result<std::string> Runs::resume(const std::string& run, const Message& changes) {
     CELLOOM_TRY(folder, m_workspace.findRun(run));
     CELLOOM_TRY(record, store::readRecord(folder));
-    if (!store::isOver(record.state)) return fail("run " + record.folder + " is " + store::toString(record.state) + "; only a run that is over can be resumed.");
+    if (!store::isOver(record.state))
+        return fail("run " + record.folder + " is " + store::toString(record.state) + "; only a run that is over can be resumed.");
     if (!changes.is_null() && !changes.empty()) {
         CELLOOM_TRY(recipe, recipe::Recipe::load(folder.recipe()));
         CELLOOM_TRY_STATUS(apply(recipe, changes));
@@ -278,7 +299,8 @@ void Runs::control(const std::string& text, const std::string& action, const Mes
         if (const auto known = protocol::actionFromString(action); !known) return reply(tl::unexpected(known.error()));
     const auto queued = std::find_if(m_queue.begin(), m_queue.end(), [&](const RunFolder& run) { return run.path == folder->path; });
     if (queued != m_queue.end()) {
-        if (action != "stop" && !isKill) return reply(fail("run " + folder->name() + " waits in the queue.", "It can be stopped; other actions need it to run."));
+        if (action != "stop" && !isKill)
+            return reply(fail("run " + folder->name() + " waits in the queue.", "It can be stopped; other actions need it to run."));
         Status status = store::writeExit(*folder, {protocol::Interrupted, {}, now()});
         const auto about = store::readAbout(*folder);
         if (status && about) status = store::writeAbout(*folder, {about->name, about->created, about->parent, false});
@@ -300,7 +322,8 @@ void Runs::control(const std::string& text, const std::string& action, const Mes
 Status Runs::remove(const std::string& text) {
     CELLOOM_TRY(folder, m_workspace.findRun(text));
     const bool isQueued = std::any_of(m_queue.begin(), m_queue.end(), [&](const RunFolder& run) { return run.path == folder.path; });
-    if (isQueued || m_active.contains(folder.number()) || store::isHeld(folder)) return fail("run " + folder.name() + " is not over.", "Stop it first.");
+    if (isQueued || m_active.contains(folder.number()) || store::isHeld(folder))
+        return fail("run " + folder.name() + " is not over.", "Stop it first.");
     // Renamed first: a removal that fails half way leaves no run that looks whole.
     const fs::path doomed = folder.path.parent_path() / (kDeletedPrefix + folder.name());
     std::error_code code;
@@ -312,7 +335,9 @@ Status Runs::remove(const std::string& text) {
     if (m_index) CELLOOM_TRY_STATUS(m_index->remove(folder.number()));
     m_emit({{"type", "run"}, {"run", folder.name()}, {"deleted", true}});
     fs::remove_all(doomed, code);
-    if (code) return fail("a part of run " + folder.name() + " cannot be deleted: " + code.message() + ".", "Remove this folder by hand.", doomed.string());
+    if (code)
+        return fail("a part of run " + folder.name() + " cannot be deleted: " + code.message() + ".", "Remove this folder by hand.",
+                    doomed.string());
     return {};
 }
 
@@ -339,8 +364,9 @@ void Runs::startNow(const RunFolder& folder, const std::string& device) {
         about.isQueued = false;
         CELLOOM_TRY_STATUS(store::writeAbout(folder, about));
         CELLOOM_TRY_STATUS(protocol::socketFolder(m_workspace));
-        return startSupervised({m_program, folder, protocol::childSocket(m_workspace, folder.number()).string(), device, m_devices.environment(device)},
-                               std::move(lock));
+        return startSupervised(
+            {m_program, folder, protocol::childSocket(m_workspace, folder.number()).string(), device, m_devices.environment(device)},
+            std::move(lock));
     };
     const auto supervisor = start();
     if (supervisor) {
@@ -352,9 +378,16 @@ void Runs::startNow(const RunFolder& folder, const std::string& device) {
     m_devices.release(device);
     const Error& error = supervisor.error();
     if (std::exchange(m_startErrors[folder.number()], error.message) != error.message)
-        m_emit({{"type", "message"}, {"run", folder.name()}, {"level", "error"}, {"kind", "failed"}, {"message", error.message}, {"hint", error.hint}, {"step", 0}});
+        m_emit({{"type", "message"},
+                {"run", folder.name()},
+                {"level", "error"},
+                {"kind", "failed"},
+                {"message", error.message},
+                {"hint", error.hint},
+                {"step", 0}});
     Status status = store::writeExit(folder, {protocol::Failure, {}, now()});
-    if (const auto about = store::readAbout(folder); status && about && about->isQueued) status = store::writeAbout(folder, {about->name, about->created, about->parent, false});
+    if (const auto about = store::readAbout(folder); status && about && about->isQueued)
+        status = store::writeAbout(folder, {about->name, about->created, about->parent, false});
     if (!status) m_delayed.push_back(folder); // the disk is full: it still waits, and is tried again
     refresh(folder, true);
 }
@@ -407,7 +440,8 @@ void Runs::finish(const ActivePtr& run) {
     std::error_code code;
     const auto exit = store::readExit(run->folder);
     if (exit && *exit && !fs::exists(run->folder.exit(), code)) // the disk was full: perhaps it has room now
-        if (const Status status = store::writeExit(run->folder, **exit); !status) std::fprintf(stderr, "%s\n", status.error().text().c_str());
+        if (const Status status = store::writeExit(run->folder, **exit); !status)
+            std::fprintf(stderr, "%s\n", status.error().text().c_str());
     refresh(run->folder, true);
     announceEnd(run->folder);
     const Status over = fail("run " + run->folder.name() + " ended before it answered.");
@@ -421,7 +455,8 @@ void Runs::finish(const ActivePtr& run) {
 void Runs::connect(const ActivePtr& run) {
     if (run->isOver) return;
     const auto process = store::readProcess(run->folder);
-    const auto fd = process && *process && !(*process)->socket.empty() ? protocol::connectTo((*process)->socket) : Result<int>(fail("no socket yet."));
+    const auto fd =
+        process && *process && !(*process)->socket.empty() ? protocol::connectTo((*process)->socket) : Result<int>(fail("no socket yet."));
     if (!fd) {
         run->connecting.expires_after(kConnectEvery);
         run->connecting.async_wait([this, run](const asio::error_code& code) {
@@ -439,7 +474,8 @@ void Runs::connect(const ActivePtr& run) {
                              const auto owner = weak.lock();
                              if (!owner) return;
                              owner->channel.reset();
-                             for (auto& [id, command] : std::exchange(owner->sent, {})) command.reply(fail("run " + owner->folder.name() + " closed the line before it answered."));
+                             for (auto& [id, command] : std::exchange(owner->sent, {}))
+                                 command.reply(fail("run " + owner->folder.name() + " closed the line before it answered."));
                              owner->connecting.expires_after(kConnectEvery);
                              owner->connecting.async_wait([this, owner](const asio::error_code& code) {
                                  if (!code) connect(owner);
@@ -476,13 +512,16 @@ void Runs::onChildMessage(const ActivePtr& run, const Result<Message>& message) 
         run->sent.erase(command);
         if (message->value("ok", Message()) == true) return reply({});
         const Message error = message->value("error", Message::object());
-        return reply(fail(error.is_object() && error.contains("message") && error["message"].is_string() ? error["message"].get<std::string>() : "the run refused."));
+        return reply(fail(error.is_object() && error.contains("message") && error["message"].is_string()
+                              ? error["message"].get<std::string>()
+                              : "the run refused."));
     }
     if (type != "progress" && type != "message" && type != "dropped") return;
     Message event = *message;
     event["run"] = run->folder.name(); // whatever it calls itself
     const auto state = event.find("state");
-    const auto known = state != event.end() && state->is_string() ? store::runStateFromString(state->get<std::string>()) : Result<RunState>(fail(""));
+    const auto known =
+        state != event.end() && state->is_string() ? store::runStateFromString(state->get<std::string>()) : Result<RunState>(fail(""));
     m_emit(std::move(event));
     if (known && m_lastStates[run->folder.number()] != *known) refresh(run->folder, false);
 }

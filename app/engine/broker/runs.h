@@ -70,14 +70,14 @@ private:
     Emit m_emit;
     Devices m_devices;
     asio::steady_timer m_ticker;
-    std::unique_ptr<store::Index> m_index;        // absent while it cannot be opened
-    std::map<int, store::RunRecord> m_unwritten;  // by number; tried again at each tick
+    std::unique_ptr<store::Index> m_index;       // absent while it cannot be opened
+    std::map<int, store::RunRecord> m_unwritten; // by number; tried again at each tick
     std::string m_lastIndexError;
     std::deque<store::RunFolder> m_queue;
-    std::vector<store::RunFolder> m_delayed;      // could not be started, and could not be marked as failed either
-    std::map<int, std::string> m_startErrors;     // what clients were told about those, by number
-    std::map<int, ActivePtr> m_active;            // by number
-    std::map<int, store::RunState> m_lastStates;  // what clients were told last
+    std::vector<store::RunFolder> m_delayed;     // could not be started, and could not be marked as failed either
+    std::map<int, std::string> m_startErrors;    // what clients were told about those, by number
+    std::map<int, ActivePtr> m_active;           // by number
+    std::map<int, store::RunState> m_lastStates; // what clients were told last
     std::int64_t m_nextCommand = 1;
 };
 

@@ -55,7 +55,8 @@ std::int64_t firstSequence() {
 class Server {
 public:
     Server(const ServeOptions& options, store::Workspace workspace, int listener)
-        : m_options(options), m_workspace(workspace), m_acceptor(m_loop, asio::local::stream_protocol(), listener), m_signals(m_loop, SIGINT, SIGTERM), m_acceptAgain(m_loop), m_idle(m_loop),
+        : m_options(options), m_workspace(workspace), m_acceptor(m_loop, asio::local::stream_protocol(), listener),
+          m_signals(m_loop, SIGINT, SIGTERM), m_acceptAgain(m_loop), m_idle(m_loop),
           m_runs(m_loop, std::move(workspace), options.program, options.parallel, [this](Message event) { emit(std::move(event)); }) {}
 
     void run() {
@@ -133,8 +134,10 @@ private:
 
     static void reply(const SessionPtr& session, const Message& id, const Result<Message>& answer) {
         Message message{{"type", "reply"}, {"id", id}, {"ok", answer.has_value()}};
-        if (answer) message.update(*answer);
-        else message["error"] = toJson(answer.error());
+        if (answer)
+            message.update(*answer);
+        else
+            message["error"] = toJson(answer.error());
         session->connection->send(protocol::toLine(message));
     }
 
@@ -142,12 +145,15 @@ private:
         if (!message) return reply(session, nullptr, tl::unexpected(message.error()));
         const Message id = message->value("id", Message());
         const std::string type = message->at("type");
-        if (!session->saidHello && type != "hello") return reply(session, id, fail("say hello first.", R"(Send {"type": "hello", "version": 1, "id": 1}.)"));
+        if (!session->saidHello && type != "hello")
+            return reply(session, id, fail("say hello first.", R"(Send {"type": "hello", "version": 1, "id": 1}.)"));
         if (type == "control") {
             const std::weak_ptr<Session> weak = session; // the client may have gone before the child answers
-            return m_runs.control(textOf(*message, "run"), textOf(*message, "action"), message->value("value", Message()), [weak, id](const Status& status) {
-                if (const auto owner = weak.lock()) reply(owner, id, status ? Result<Message>(Message::object()) : tl::unexpected(status.error()));
-            });
+            return m_runs.control(textOf(*message, "run"), textOf(*message, "action"), message->value("value", Message()),
+                                  [weak, id](const Status& status) {
+                                      if (const auto owner = weak.lock())
+                                          reply(owner, id, status ? Result<Message>(Message::object()) : tl::unexpected(status.error()));
+                                  });
         }
         if (type == "subscribe") return subscribe(session, id, *message);
         reply(session, id, answer(session, type, *message));
@@ -169,14 +175,17 @@ private:
         if (type == "hello") {
             const auto version = message.find("version");
             if (version == message.end() || *version != protocol::kVersion)
-                return fail("this broker speaks protocol " + std::to_string(protocol::kVersion) + ".", "Window, command line and engine must be of the same release.");
+                return fail("this broker speaks protocol " + std::to_string(protocol::kVersion) + ".",
+                            "Window, command line and engine must be of the same release.");
             session->saidHello = true;
-            return Message{{"version", protocol::kVersion}, {"workspace", m_workspace.path.string()}, {"pid", ::getpid()}, {"sequence", m_sequence}};
+            return Message{
+                {"version", protocol::kVersion}, {"workspace", m_workspace.path.string()}, {"pid", ::getpid()}, {"sequence", m_sequence}};
         }
         if (type == "submit") {
             const auto recipe = message.find("recipe");
             if (recipe == message.end() || !recipe->is_object()) return fail("submit needs a \"recipe\" object.");
-            return named(m_runs.submit(recipe->dump(-1, ' ', false, Message::error_handler_t::replace), textOf(message, "name"), textOf(message, "parent")));
+            return named(m_runs.submit(recipe->dump(-1, ' ', false, Message::error_handler_t::replace), textOf(message, "name"),
+                                       textOf(message, "parent")));
         }
         if (type == "resume") return named(m_runs.resume(textOf(message, "run"), message.value("changes", Message())));
         if (type == "list") {

@@ -22,9 +22,12 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kLockDescriptor = 3; // in supervisor and child, after the standard ones
-constexpr std::array<int, 5> kIgnored{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}; // the child decides about these; the supervisor waits for it
+constexpr std::array<int, 5> kIgnored{SIGINT, SIGTERM, SIGHUP, SIGQUIT,
+                                      SIGPIPE}; // the child decides about these; the supervisor waits for it
 
-double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+double now() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 /// Runs in the child's process, between fork and exec.
 [[noreturn]] void becomeChild(const ChildCommand& command) {
@@ -33,8 +36,8 @@ double now() { return std::chrono::duration<double>(std::chrono::system_clock::n
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::setpgid(0, 0);
-    // A thread that waits at a barrier gives its core away: with LibTorch's default of spinning, a run of two threads on two cores that others
-    // use as well took three times as long. libgomp reads this when it is loaded; what the user set stays.
+    // A thread that waits at a barrier gives its core away: with LibTorch's default of spinning, a run of two threads on two cores that
+    // others use as well took three times as long. libgomp reads this when it is loaded; what the user set stays.
     ::setenv("OMP_WAIT_POLICY", "passive", 0);
     ::setenv("CELLOOM_RUN_LOCK", std::to_string(kLockDescriptor).c_str(), 1);
     for (const std::string& entry : command.environment) {
@@ -52,8 +55,8 @@ double now() { return std::chrono::duration<double>(std::chrono::system_clock::n
     for (const int signal : kIgnored) ::signal(signal, SIG_IGN);
     const int null = ::open("/dev/null", O_RDONLY);
     // Only what is named here stays open: the broker's lock and sockets must end with the broker.
-    if (::dup2(null, 0) < 0 || ::dup2(logDescriptor, 1) < 0 || ::dup2(logDescriptor, 2) < 0 || ::dup2(lockDescriptor, kLockDescriptor) < 0 ||
-        ::syscall(SYS_close_range, kLockDescriptor + 1, ~0u, 0) != 0)
+    if (::dup2(null, 0) < 0 || ::dup2(logDescriptor, 1) < 0 || ::dup2(logDescriptor, 2) < 0 ||
+        ::dup2(lockDescriptor, kLockDescriptor) < 0 || ::syscall(SYS_close_range, kLockDescriptor + 1, ~0u, 0) != 0)
         ::_exit(protocol::Failure);
     store::RunLock lock = store::RunLock::inherited(kLockDescriptor);
     ::fcntl(kLockDescriptor, F_SETFD, 0); // dup2 onto itself would have kept the flag
@@ -72,10 +75,13 @@ double now() { return std::chrono::duration<double>(std::chrono::system_clock::n
         std::fprintf(stderr, "the child cannot be started: %s\n", std::strerror(errno));
         process.code = protocol::Failure;
     } else {
-        while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+        while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+        }
         ::kill(-child, SIGKILL); // workers that the child left behind
-        if (WIFSIGNALED(status)) process.signal = WTERMSIG(status);
-        else process.code = WEXITSTATUS(status);
+        if (WIFSIGNALED(status))
+            process.signal = WTERMSIG(status);
+        else
+            process.code = WEXITSTATUS(status);
     }
     process.ended = now();
     const Status noted = lock.write(process); // in reserved space: works on a full disk, where exit.json may not
@@ -92,7 +98,8 @@ Result<std::int64_t> startSupervised(const ChildCommand& command, store::RunLock
     nobody.device = command.device;
     CELLOOM_TRY_STATUS(lock.write(nobody));
     if (::unlink(command.folder.exit().c_str()) != 0 && errno != ENOENT)
-        return fail(std::string("exit.json of the earlier try cannot be removed: ") + std::strerror(errno) + ".", {}, command.folder.exit().string());
+        return fail(std::string("exit.json of the earlier try cannot be removed: ") + std::strerror(errno) + ".", {},
+                    command.folder.exit().string());
     const int log = ::open(command.folder.log().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (log < 0) return fail(std::string("log.txt cannot be opened: ") + std::strerror(errno) + ".", {}, command.folder.log().string());
     const pid_t supervisor = ::fork();

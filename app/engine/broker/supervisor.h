@@ -14,11 +14,11 @@
 namespace celloom::app {
 
 struct ChildCommand {
-    std::filesystem::path program;         // started as: program child RUNFOLDER
+    std::filesystem::path program; // started as: program child RUNFOLDER
     store::RunFolder folder;
-    std::string socket;                    // where the child will listen
-    std::string device;                    // what the run has leased: "cpu", "cuda:0"
-    std::vector<std::string> environment;  // "NAME=value", on top of our own
+    std::string socket;                   // where the child will listen
+    std::string device;                   // what the run has leased: "cpu", "cuda:0"
+    std::vector<std::string> environment; // "NAME=value", on top of our own
 };
 
 /// Forks; the lock goes to the supervisor and the child. The calling process must have one thread only. Gives the supervisor's

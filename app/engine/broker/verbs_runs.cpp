@@ -4,8 +4,8 @@
 #include "app/engine/broker/client.h"
 #include "app/engine/broker/export_metrics.h"
 #include "app/engine/broker/follow.h"
-#include "app/engine/broker/records.h"
 #include "app/engine/broker/recipe_options.h"
+#include "app/engine/broker/records.h"
 #include "app/engine/broker/server.h"
 #include "models/store/index.h"
 #include "models/store/run_lock.h"
@@ -42,7 +42,9 @@ std::string numberText(double value) {
     return text.data();
 }
 
-void print(const Message& message) { std::fputs(protocol::toLine(message).c_str(), stdout); }
+void print(const Message& message) {
+    std::fputs(protocol::toLine(message).c_str(), stdout);
+}
 
 /// Exit code for an error of a recipe or of a name that the user gave.
 template <class T> bool isGood(const Result<T>& result, Invocation& invocation, int code = protocol::Failure) {
@@ -62,7 +64,8 @@ Result<std::vector<store::RunRecord>> readRuns(const store::Workspace& workspace
     std::vector<store::RunRecord> records;
     for (const store::RunFolder& folder : workspace.allRuns()) {
         const auto known = indexed.find(folder.number());
-        if (known != indexed.end() && store::isOver(known->second.state) && known->second.folder == folder.name() && !store::isHeld(folder)) {
+        if (known != indexed.end() && store::isOver(known->second.state) && known->second.folder == folder.name() &&
+            !store::isHeld(folder)) {
             records.push_back(known->second);
             continue;
         }
@@ -91,8 +94,9 @@ void list(Invocation& invocation) {
     std::printf("%-5s %-12s %-15s %-10s %-10s %-20s %s\n", "run", "state", "step", "loss", "perplexity", "created", "name");
     for (const store::RunRecord& run : *runs) {
         const std::string steps = std::to_string(run.step) + "/" + std::to_string(run.totalSteps);
-        std::printf("%-5d %-12s %-15s %-10s %-10s %-20s %s\n", run.number, store::toString(run.state).c_str(), steps.c_str(), numberText(run.lastLoss).c_str(),
-                    numberText(run.lastPerplexity).c_str(), timeText(run.created).c_str(), run.name.c_str());
+        std::printf("%-5d %-12s %-15s %-10s %-10s %-20s %s\n", run.number, store::toString(run.state).c_str(), steps.c_str(),
+                    numberText(run.lastLoss).c_str(), numberText(run.lastPerplexity).c_str(), timeText(run.created).c_str(),
+                    run.name.c_str());
     }
 }
 
@@ -135,7 +139,11 @@ void show(const std::string& run, Invocation& invocation) {
     const auto shown = readShown(*folder);
     if (!isGood(shown, invocation)) return;
     if (invocation.isJson) {
-        Message json{{"record", toJson(shown->record)}, {"progress", toJson(shown->progress)}, {"metrics", Message::array()}, {"events", Message::array()}, {"log_tail", shown->log}};
+        Message json{{"record", toJson(shown->record)},
+                     {"progress", toJson(shown->progress)},
+                     {"metrics", Message::array()},
+                     {"events", Message::array()},
+                     {"log_tail", shown->log}};
         for (const store::MetricRow& row : shown->latest) json["metrics"].push_back(toJson(row));
         for (const store::EventRow& row : shown->events) json["events"].push_back(toJson(row));
         return print(json);
@@ -143,23 +151,29 @@ void show(const std::string& run, Invocation& invocation) {
     const store::RunRecord& record = shown->record;
     std::printf("run        %d, %s\nfolder     %s\nstate      %s\n", record.number, record.name.c_str(), folder->path.c_str(),
                 (record.outcome.empty() ? store::toString(record.state) : record.outcome).c_str());
-    std::printf("step       %lld of %lld%s%s\ncreated    %s\nended      %s\n", static_cast<long long>(record.step), static_cast<long long>(record.totalSteps),
-                shown->progress.stage.empty() ? "" : ", ", shown->progress.stage.c_str(), timeText(record.created).c_str(), timeText(record.ended).c_str());
-    for (const store::MetricRow& row : shown->latest) std::printf("%-20s %-12g step %lld\n", row.name.c_str(), row.value, static_cast<long long>(row.step));
-    for (const store::EventRow& row : shown->events) std::printf("%s  %-7s %s %s\n", timeText(row.time).c_str(), row.level.c_str(), row.message.c_str(), row.hint.c_str());
+    std::printf("step       %lld of %lld%s%s\ncreated    %s\nended      %s\n", static_cast<long long>(record.step),
+                static_cast<long long>(record.totalSteps), shown->progress.stage.empty() ? "" : ", ", shown->progress.stage.c_str(),
+                timeText(record.created).c_str(), timeText(record.ended).c_str());
+    for (const store::MetricRow& row : shown->latest)
+        std::printf("%-20s %-12g step %lld\n", row.name.c_str(), row.value, static_cast<long long>(row.step));
+    for (const store::EventRow& row : shown->events)
+        std::printf("%s  %-7s %s %s\n", timeText(row.time).c_str(), row.level.c_str(), row.message.c_str(), row.hint.c_str());
     if (!shown->log.empty()) std::printf("--- end of %s\n%s", folder->log().filename().c_str(), shown->log.c_str());
 }
 
 // --- run and resume
 
-void follow(std::unique_ptr<BrokerClient> client, const store::Workspace& workspace, const Result<Message>& answer, bool isDetached, Invocation& invocation) {
+void follow(std::unique_ptr<BrokerClient> client, const store::Workspace& workspace, const Result<Message>& answer, bool isDetached,
+            Invocation& invocation) {
     // Only what is wrong in a recipe names a place in it.
     if (!isGood(answer, invocation, !answer && recipe::findField(answer.error().place) ? protocol::BadInput : protocol::Failure)) return;
     const auto folder = workspace.findRun(answer->value("run", Message()).is_string() ? answer->at("run").get<std::string>() : "");
     if (!isGood(folder, invocation)) return;
     if (isDetached) {
-        if (invocation.isJson) print({{"run", folder->name()}, {"number", folder->number()}, {"folder", folder->path.string()}});
-        else std::printf("%s\n", folder->name().c_str());
+        if (invocation.isJson)
+            print({{"run", folder->name()}, {"number", folder->number()}, {"folder", folder->path.string()}});
+        else
+            std::printf("%s\n", folder->name().c_str());
         return;
     }
     std::fprintf(stderr, "run %d: %s\n", folder->number(), folder->path.c_str());
@@ -170,14 +184,16 @@ void run(const std::string& path, const RecipeOptions& options, bool isDetached,
     const auto recipe = options.load(path);
     if (!isGood(recipe, invocation, protocol::BadInput)) return;
     for (const recipe::Problem& problem : recipe->validate()) {
-        if (problem.severity == recipe::Problem::Severity::Error) return invocation.fail({problem.message, problem.hint, problem.key}, protocol::BadInput);
+        if (problem.severity == recipe::Problem::Severity::Error)
+            return invocation.fail({problem.message, problem.hint, problem.key}, protocol::BadInput);
         std::fprintf(stderr, "warning: %s: %s %s\n", problem.key.c_str(), problem.message.c_str(), problem.hint.c_str());
     }
     const auto workspace = store::Workspace::open(invocation.workspace);
     if (!isGood(workspace, invocation)) return;
     auto client = BrokerClient::connect(*workspace);
     if (!isGood(client, invocation)) return;
-    const auto answer = (*client)->request({{"type", "submit"}, {"recipe", Message::parse(recipe->toJson(false))}, {"name", recipe->text("name")}});
+    const auto answer =
+        (*client)->request({{"type", "submit"}, {"recipe", Message::parse(recipe->toJson(false))}, {"name", recipe->text("name")}});
     follow(std::move(*client), *workspace, answer, isDetached, invocation);
 }
 
@@ -210,7 +226,9 @@ void control(const std::string& run, const std::string& action, bool isWaiting, 
     if (!isGood(folder, invocation, protocol::BadInput)) return;
     const auto record = store::readRecord(*folder);
     if (!isGood(record, invocation)) return;
-    if (store::isOver(record->state)) return invocation.fail({"run " + record->folder + " is not running: it is " + store::toString(record->state) + ".", {}, {}}, protocol::BadInput);
+    if (store::isOver(record->state))
+        return invocation.fail({"run " + record->folder + " is not running: it is " + store::toString(record->state) + ".", {}, {}},
+                               protocol::BadInput);
     auto client = BrokerClient::connect(*workspace);
     if (!isGood(client, invocation)) return;
     const auto answer = (*client)->request({{"type", "control"}, {"run", folder->name()}, {"action", action}});
@@ -226,7 +244,8 @@ void remove(const std::string& run, Invocation& invocation) {
     if (!isGood(folder, invocation, protocol::BadInput)) return;
     auto client = BrokerClient::connect(*workspace);
     if (!isGood(client, invocation)) return;
-    if (isGood((*client)->request({{"type", "delete"}, {"run", folder->name()}}), invocation) && invocation.isJson) print({{"deleted", folder->name()}});
+    if (isGood((*client)->request({{"type", "delete"}, {"run", folder->name()}}), invocation) && invocation.isJson)
+        print({{"deleted", folder->name()}});
 }
 
 void exportMetrics(const std::string& run, const std::string& format, const std::string& out, Invocation& invocation) {
@@ -235,7 +254,8 @@ void exportMetrics(const std::string& run, const std::string& format, const std:
     const auto folder = workspace->findRun(run);
     if (!isGood(folder, invocation, protocol::BadInput)) return;
     const auto rows = writeMetrics(folder->database(), format == "json" ? MetricFormat::Json : MetricFormat::Csv, out);
-    if (isGood(rows, invocation) && !out.empty()) std::fprintf(stderr, "%lld rows written to %s\n", static_cast<long long>(*rows), out.c_str());
+    if (isGood(rows, invocation) && !out.empty())
+        std::fprintf(stderr, "%lld rows written to %s\n", static_cast<long long>(*rows), out.c_str());
 }
 
 // --- serve
@@ -255,7 +275,8 @@ void serveVerb(const ServeArguments& arguments, Invocation& invocation) {
     }
     const auto program = ownProgram();
     if (!isGood(program, invocation)) return;
-    const Status status = serve({invocation.workspace, *program, arguments.parallel, std::chrono::seconds(arguments.idleSeconds), arguments.readyDescriptor});
+    const Status status =
+        serve({invocation.workspace, *program, arguments.parallel, std::chrono::seconds(arguments.idleSeconds), arguments.readyDescriptor});
     if (isGood(status, invocation) || arguments.readyDescriptor < 0) return;
     const std::string reason = status.error().text(); // whoever started us waits for it
     if (::write(arguments.readyDescriptor, reason.data(), reason.size()) < 0) std::fputs("whoever started this broker has gone\n", stderr);
@@ -265,8 +286,10 @@ void serveVerb(const ServeArguments& arguments, Invocation& invocation) {
 
 void Invocation::fail(const Error& error, int code) {
     exitCode = code;
-    if (isJson) std::fputs(protocol::toLine({{"error", toJson(error)}}).c_str(), stderr);
-    else std::fprintf(stderr, "celloom-engine: %s\n", error.text().c_str());
+    if (isJson)
+        std::fputs(protocol::toLine({{"error", toJson(error)}}).c_str(), stderr);
+    else
+        std::fprintf(stderr, "celloom-engine: %s\n", error.text().c_str());
 }
 
 void addRunVerbs(CLI::App& app, Invocation& invocation) {
@@ -303,7 +326,9 @@ void addRunVerbs(CLI::App& app, Invocation& invocation) {
     stopVerb->add_flag("--wait", *isWaiting, "Return when the run is over");
     stopVerb->add_flag("--kill", *isKilling, "End the process at once, without saving");
     stopVerb->callback([=, &invocation] { control(*stopped, *isKilling ? "kill" : "stop", *isWaiting, invocation); });
-    for (const auto& [verb, help] : {std::pair{"pause", "Pause a run after its current step"}, {"continue", "Go on with a paused run"}, {"save", "Write a checkpoint now"}}) {
+    for (const auto& [verb, help] : {std::pair{"pause", "Pause a run after its current step"},
+                                     {"continue", "Go on with a paused run"},
+                                     {"save", "Write a checkpoint now"}}) {
         CLI::App* controlVerb = app.add_subcommand(verb, help);
         auto controlled = runName(controlVerb);
         controlVerb->callback([=, action = std::string(verb), &invocation] { control(*controlled, action, false, invocation); });
@@ -324,7 +349,9 @@ void addRunVerbs(CLI::App& app, Invocation& invocation) {
     CLI::App* serveCommand = app.add_subcommand("serve", "Serve a workspace: its queue, its runs, and the clients that ask for them");
     auto arguments = std::make_shared<ServeArguments>();
     serveCommand->add_flag("--stdio", arguments->isStdio, "Speak on stdin and stdout (over ssh); runs survive a lost connection");
-    serveCommand->add_option("--parallel", arguments->parallel, "Runs on the processor at a time")->check(CLI::Range(1, 64))->capture_default_str();
+    serveCommand->add_option("--parallel", arguments->parallel, "Runs on the processor at a time")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str();
     serveCommand->add_option("--idle-seconds", arguments->idleSeconds, "End after so long without clients, runs and queue; 0: never")
         ->check(CLI::Range(0, 1 << 30))
         ->capture_default_str();
