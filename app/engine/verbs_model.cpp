@@ -4,6 +4,7 @@
 #include "engine/checkpoint/safetensors.h"
 #include "engine/exec/device.h"
 #include "engine/exec/runtime.h"
+#include "engine/exec/z_loss.h"
 #include "engine/generate/generate.h"
 #include "engine/text/tokenizer.h"
 #include "models/store/run_folder.h"
@@ -124,6 +125,10 @@ void runForward(const ForwardArguments& arguments, Invocation& invocation) {
         const engine::LossSum loss = engine::languageModelLoss(results["logits"], batch->labels, batch->segments);
         if (loss.count == 0) return invocation.fail({"every label is ignored (-100), so there is no loss.", {}, arguments.inputs}, protocol::BadInput);
         results["loss"] = loss.sum / loss.count;
+        if (const double weight = engine::zLossWeightOf(loaded->network->model()); weight > 0) {
+            const engine::ZLossSum squares = engine::zLossSum(results["logits"]);
+            results["loss"] += squares.sum * (weight / static_cast<double>(squares.positions));
+        }
     }
     if (auto status = engine::writeSafetensors(arguments.out, results); !status) return invocation.fail(status.error());
     if (invocation.isJson) {

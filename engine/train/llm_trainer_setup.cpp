@@ -4,8 +4,10 @@
 #include "engine/checkpoint/model_folder.h"
 #include "engine/data/bigram.h"
 #include "engine/exec/device.h"
+#include "engine/exec/z_loss.h"
 #include "engine/exec/runtime.h"
 #include "models/base/files.h"
+#include "models/base/text.h"
 #include "models/families/families.h"
 #include "models/graph/json.h"
 
@@ -189,6 +191,8 @@ Status LLMTrainer::loadWeightsToStartFrom() {
     options.shuffle = m_recipe.flag("data.shuffle");
     options.seed = static_cast<std::uint64_t>(m_recipe.integer("seed"));
     options.clipNorm = m_recipe.real("optimizer.clip_norm");
+    options.zLossWeight = m_recipe.real("train.z_loss") > 0 ? m_recipe.real("train.z_loss") : zLossWeightOf(m_network->model());
+    if (!(options.zLossWeight >= 0)) return fail("The model's z_loss_weight is " + numberText(options.zLossWeight) + ".", "Give 0 or more.", "model.overrides");
     options.lossScale = LossScale::of(m_recipe);
     m_model = std::make_unique<Model>(*m_network, *m_optimizer, recipe::Schedule{}, options);
     if (m_model->planOf(*m_data.train).stepsPerEpoch() == 0)

@@ -1,6 +1,7 @@
 #include "engine/train/model.h"
 
 #include "engine/data/dataset.h"
+#include "engine/exec/z_loss.h"
 #include "models/base/kill_points.h"
 
 #include <ATen/ops/_foreach_mul.h>
@@ -151,13 +152,17 @@ Result<Model::StepResult> Model::trainStep(const Dataset& ordered, const StepPla
 }
 
 /// Forward and backward of each batch; the loss is the sum over all valid tokens of the step divided by their number, so that it does
-/// not matter how the rows are spread over batches.
+/// not matter how the rows are spread over batches. A z-loss is averaged alike, over all positions of the step.
 Result<double> Model::accumulateGradients(const std::vector<Batch>& batches) {
     std::int64_t valid = 0;
     for (const Batch& batch : batches) valid += validLabels(batch);
     if (valid == 0)
         return fail("Step " + std::to_string(m_step + 1) + " has no token to learn from: all its labels are -100.", "Check the labels of the data.", "data.train");
-    at::Tensor total;
+    std::int64_t positions = 0;
+    for (const Batch& batch : batches) positions += batch.inputIds.size(0) * (batch.inputIds.size(1) - 1);
+    const double perPosition = m_options.zLossWeight / static_cast<double>(positions);
+    at::Tensor total, zTotal;
+    const auto add = [](at::Tensor& sum, const at::Tensor& part) { sum = sum.defined() ? sum.add(part.detach()) : part.detach(); };
     for (std::size_t b = 0; b < batches.size(); ++b) {
         const Batch batch = onDevice(batches[b], m_network.options().device);
         ForwardOptions options;
@@ -165,10 +170,17 @@ Result<double> Model::accumulateGradients(const std::vector<Batch>& batches) {
         options.dropoutSeed = dropoutSeed(m_options.seed, m_step, b);
         CELLOOM_TRY(outputs, m_network.forward(batch, options));
         const LossSum loss = languageModelLoss(outputs.at("logits"), batch.labels, batch.segments);
-        loss.sum.mul(m_options.lossScale.value() / static_cast<double>(valid)).backward();
-        total = total.defined() ? total.add(loss.sum.detach()) : loss.sum.detach();
+        at::Tensor objective = loss.sum.mul(m_options.lossScale.value() / static_cast<double>(valid));
+        add(total, loss.sum);
+        if (m_options.zLossWeight > 0) {
+            const ZLossSum squares = zLossSum(outputs.at("logits"));
+            objective = objective.add(squares.sum.mul(m_options.lossScale.value() * perPosition));
+            add(zTotal, squares.sum);
+        }
+        objective.backward();
     }
-    return total.item<double>() / static_cast<double>(valid); // sync
+    const double zLoss = zTotal.defined() ? zTotal.item<double>() * perPosition : 0; // sync
+    return total.item<double>() / static_cast<double>(valid) + zLoss;                // sync
 }
 
 bool Model::isDiverged(const StepResult& result, const CallbackParams& params) {

@@ -21,6 +21,7 @@ struct ModelOptions {
     bool shuffle = true;
     std::uint64_t seed = 0; // of the shuffle and of dropout
     double clipNorm = 0;    // 0: off
+    double zLossWeight = 0; // 0: off; see z_loss.h. Counts in training, not in an evaluation
     LossScale lossScale;
 };
 

@@ -203,6 +203,13 @@ void addTraining(std::vector<Entry>& out) {
                         "The run saves and ends after this much training time. 0: no limit.", "训练达到该时长后保存并结束。0：不限。")
                       .range(0, 10000000)
                       .unit("minutes", "分钟"));
+    out.push_back(Entry("train", "train.z_loss", real, 0.0, "z-loss", "z-loss",
+                        "Weight in the training loss of the mean squared largest logit over all positions; keeps logits small. Validation "
+                        "leaves it out. 0: the model's own z_loss_weight, which a Baichuan 2 model may have.",
+                        "训练损失中各位置最大 logit 平方均值的权重，使 logit 不致过大；验证不计入。0：用模型自身的 "
+                        "z_loss_weight（Baichuan 2 模型可能带有）。")
+                      .range(0, 1000)
+                      .advanced());
     out.push_back(Entry("train", "train.drop_last", flag, false, "Drop the last batch", "丢弃末批",
                         "Leave out the last, smaller step of an epoch instead of running it.", "丢弃每轮末尾不满的一步，而不是照常运行。")
                       .advanced());

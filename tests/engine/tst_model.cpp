@@ -189,6 +189,27 @@ private Q_SLOTS:
         QVERIFY(together.largestDifference(apart) < 1e-5);
     }
 
+    void zLossIsTheMeanOverThePositionsOfTheStep() {
+        const ListDataset data({row({1, 2, 3, 4}, {1, 2, 3, 4}), row({5, 6, 7, 8}, {-100, -100, 7, -100})});
+        ModelOptions one = options(2, 1), two = options(1, 2);
+        one.zLossWeight = two.zLossWeight = 0.3;
+        Training together(one), apart(two), without(options(2, 1));
+        const Batch batch = collate(data, 0, 2);
+        const at::Tensor logits = must(together.network->forward(batch)).at("logits");
+        double squares = 0; // by the definition: six positions predict a token, ignored labels too
+        for (int b = 0; b < 2; ++b)
+            for (int t = 0; t < 3; ++t) squares += std::pow(logits[b][t].max().item<double>(), 2);
+        const auto plain = without.losses(3, data), lossesTogether = together.losses(3, data), lossesApart = apart.losses(3, data);
+        QVERIFY(std::abs(lossesTogether[0] - (plain[0] + 0.3 * squares / 6)) < 1e-5);
+        for (std::size_t s = 0; s < 3; ++s) QVERIFY(std::abs(lossesTogether[s] - lossesApart[s]) < 1e-5);
+        QVERIFY(together.largestDifference(apart) < 1e-5);
+        QVERIFY(together.largestDifference(without) > 1e-4); // it is learned from
+        RunContext context;
+        const auto evaluation = must(together.model->evaluate(data, context));
+        const LossSum crossEntropy = languageModelLoss(must(together.network->forward(batch)).at("logits"), batch.labels);
+        QVERIFY(std::abs(evaluation->loss - crossEntropy.sum.item<double>() / 4) < 1e-5);
+    }
+
     void totalStepsShownEqualTheStepsRun() { // cases.md 8
         const ListDataset data = rows(10);
         for (const auto& [tail, steps] : {std::pair{EpochTail::Run, 4}, {EpochTail::Drop, 2}}) {

@@ -4,6 +4,7 @@
 #include "engine/checkpoint/safetensors.h"
 #include "engine/exec/network.h"
 #include "engine/exec/runtime.h"
+#include "engine/exec/z_loss.h"
 #include "engine/generate/generate.h"
 #include "models/base/files.h"
 #include "models/families/families.h"
@@ -14,6 +15,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 #include <QTemporaryDir>
 #include <QTest>
@@ -92,6 +94,8 @@ private Q_SLOTS:
     void packedDocumentsEqualThemselvesAlone();
     void shardsHoldTheSameModel();
     void aTiedHeadLearnsWithTheEmbedding();
+    void zLossEqualsTheFixture();
+    void zLossLooksAtEveryPositionButTheLast();
     void firstLabelOfEachDocumentIsIgnored();
     void lossOfLabelsThatAreAllIgnoredIsZero();
     void o2ComputesEachWireInItsType_data();
@@ -234,6 +238,29 @@ void TestNetwork::aTiedHeadLearnsWithTheEmbedding() {
     }
     QVERIFY(at::equal(logits[0], logits[1]));
     QVERIFY(at::allclose(embedding.grad(), find(*apart, "embed_tokens.weight")->tensor.grad() + head.grad(), 1e-5, 1e-6));
+}
+
+void TestNetwork::zLossEqualsTheFixture() {
+    Fixture f("baichuan2_7b");
+    const at::Tensor logits = f.logits({.inputIds = f.input("input_ids")});
+    const LossSum loss = languageModelLoss(logits, f.input("labels"));
+    const ZLossSum squares = zLossSum(logits);
+    const auto& expected = f.numbers["loss_by_z_loss_weight"];
+    QCOMPARE(expected.size(), std::size_t(3));
+    QVERIFY(loss.count < squares.positions); // some labels are ignored, their positions are not
+    for (const auto& [weight, value] : expected.items()) {
+        const double total = loss.sum.item<double>() / static_cast<double>(loss.count) + std::stod(weight) * squares.sum.item<double>() / static_cast<double>(squares.positions);
+        QVERIFY2(std::abs(total - value.get<double>()) < f.tolerance("loss_abs"), weight.c_str());
+    }
+}
+
+void TestNetwork::zLossLooksAtEveryPositionButTheLast() {
+    const at::Tensor logits = at::tensor(std::vector<float>{1, -5, 2, 3, 9, 9.5f}).reshape({1, 3, 2}).requires_grad_(true);
+    const ZLossSum squares = zLossSum(logits);
+    QCOMPARE(squares.positions, 2);
+    QCOMPARE(squares.sum.item<float>(), 10.0f); // 1² + 3²
+    squares.sum.backward();
+    QVERIFY(at::equal(logits.grad(), at::tensor(std::vector<float>{2, 0, 0, 6, 0, 0}).reshape({1, 3, 2})));
 }
 
 void TestNetwork::firstLabelOfEachDocumentIsIgnored() {
