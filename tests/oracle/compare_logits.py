@@ -38,7 +38,7 @@ def main():
         expected = model(input_ids=ids, labels=ids)
     with tempfile.TemporaryDirectory() as scratch:
         inputs, outputs = f"{scratch}/inputs.safetensors", f"{scratch}/outputs.safetensors"
-        save_file({"input_ids": ids, "labels": ids}, inputs)
+        save_file({"input_ids": ids, "labels": ids.clone()}, inputs)
         subprocess.run([arguments.engine, "forward", "--model", str(folder), "--inputs", inputs, "--out", outputs], check=True)
         got = load_file(outputs)
     logits = (got["logits"] - expected["logits"]).abs().max().item()
