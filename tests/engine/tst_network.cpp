@@ -93,6 +93,8 @@ private Q_SLOTS:
     void packedDocumentsEqualThemselvesAlone_data();
     void packedDocumentsEqualThemselvesAlone();
     void shardsHoldTheSameModel();
+    void llamaEqualsTransformers_data();
+    void llamaEqualsTransformers();
     void aTiedHeadLearnsWithTheEmbedding();
     void zLossEqualsTheFixture();
     void zLossLooksAtEveryPositionButTheLast();
@@ -211,6 +213,25 @@ void TestNetwork::shardsHoldTheSameModel() {
     const auto network = must(loadNetwork(shards, {}));
     const at::Tensor logits = must(network->forward({.inputIds = f.input("input_ids")})).at("logits");
     QVERIFY(largest(logits - f.wanted("logits")) < f.tolerance("logits_abs"));
+}
+
+void TestNetwork::llamaEqualsTransformers_data() {
+    QTest::addColumn<QString>("name");
+    QTest::newRow("llama3 scaling, tied, biases, heads of their own size") << QString("llama/llama3_tied");
+    QTest::newRow("dynamic scaling, grouped queries") << QString("llama/dynamic");
+    QTest::newRow("linear scaling") << QString("llama/linear");
+}
+
+void TestNetwork::llamaEqualsTransformers() { // folders that transformers saved, with its logits: tests/oracle/make_llama.py
+    QFETCH(QString, name);
+    const auto opened = must(families::readConfigJson(must(readFile(fixture(name) / "config.json")), "config.json"));
+    QVERIFY2(opened.notRead.empty(), opened.document.main.note.c_str());
+    const auto network = must(loadNetwork(must(openModelFolder(fixture(name))), {}));
+    const auto expected = must(SafetensorsFile::open(fixture(name) / "expected.safetensors"));
+    for (const std::string length : {"", "_long"}) {
+        const at::Tensor logits = must(network->forward({.inputIds = must(expected->tensor("input_ids" + length))})).at("logits");
+        QVERIFY(largest(logits - must(expected->tensor("logits" + length))) < 5e-5); // as the other fixtures
+    }
 }
 
 void TestNetwork::aTiedHeadLearnsWithTheEmbedding() {
