@@ -29,8 +29,12 @@ std::string scaled(double value, const char* unit) {
     return text;
 }
 
-void line(const char* name, const std::string& value) { std::printf("%-22s %s\n", name, value.c_str()); }
-double real(std::int64_t value) { return static_cast<double>(value); }
+void line(const char* name, const std::string& value) {
+    std::printf("%-22s %s\n", name, value.c_str());
+}
+double real(std::int64_t value) {
+    return static_cast<double>(value);
+}
 
 // ---- estimate ----
 
@@ -46,7 +50,12 @@ json toJson(const recipe::Estimate& e) {
             {"tokens_per_step", e.tokensPerStep},
             {"forward_flops", e.forwardFlops},
             {"flops_per_step", e.flopsPerStep},
-            {"memory_bytes", {{"weights", e.weightBytes}, {"gradients", e.gradientBytes}, {"optimizer", e.optimizerBytes}, {"activations", e.activationBytes}, {"peak", e.peakBytes}}},
+            {"memory_bytes",
+             {{"weights", e.weightBytes},
+              {"gradients", e.gradientBytes},
+              {"optimizer", e.optimizerBytes},
+              {"activations", e.activationBytes},
+              {"peak", e.peakBytes}}},
             {"checkpoint_bytes", e.checkpointBytes},
             {"kept_checkpoints", e.keptCheckpoints}};
 }
@@ -68,16 +77,20 @@ void runEstimate(const EstimateArguments& arguments, Invocation& invocation) {
     line("memory: activations", scaled(real(estimate->activationBytes), "B"));
     line("memory: together", scaled(real(estimate->peakBytes), "B"));
     line("disk a checkpoint", scaled(real(estimate->checkpointBytes), "B"));
-    line("disk, all kept", scaled(real(estimate->checkpointBytes * estimate->keptCheckpoints), "B") + " (" + std::to_string(estimate->keptCheckpoints) + " checkpoints)");
+    line("disk, all kept", scaled(real(estimate->checkpointBytes * estimate->keptCheckpoints), "B") + " (" +
+                               std::to_string(estimate->keptCheckpoints) + " checkpoints)");
 }
 
 // ---- selftest ----
 
 const char* toString(engine::SelfTestCheck::Outcome outcome) {
     switch (outcome) {
-    case engine::SelfTestCheck::Outcome::Passed: return "passed";
-    case engine::SelfTestCheck::Outcome::Failed: return "FAILED";
-    case engine::SelfTestCheck::Outcome::Skipped: return "skipped";
+    case engine::SelfTestCheck::Outcome::Passed:
+        return "passed";
+    case engine::SelfTestCheck::Outcome::Failed:
+        return "FAILED";
+    case engine::SelfTestCheck::Outcome::Skipped:
+        return "skipped";
     }
     return "";
 }
@@ -97,7 +110,8 @@ void runSelfTest(const std::string& name, Invocation& invocation) {
         list.push_back({{"name", check.name}, {"outcome", toString(check.outcome)}, {"detail", check.detail}});
         if (!invocation.isJson) std::printf("%-8s %s: %s\n", toString(check.outcome), check.name.c_str(), check.detail.c_str());
     }
-    if (invocation.isJson) std::printf("%s\n", json{{"device", device->device.str()}, {"passed", isGood}, {"checks", list}}.dump().c_str());
+    if (invocation.isJson)
+        std::printf("%s\n", json{{"device", device->device.str()}, {"passed", isGood}, {"checks", list}}.dump().c_str());
     else {
         std::printf("%s on %s\n", isGood ? "all is well" : "this installation computes wrongly", device->device.str().c_str());
         if (device->device.is_cpu()) std::printf("GPU checks skipped: no GPU%s\n", name == "cpu" ? " asked for" : "");
@@ -133,7 +147,8 @@ void runDoctor(Invocation& invocation) {
     line("LibTorch", report.torchVersion);
     line("processor", report.processor + ", " + std::to_string(report.processors) + " usable, " + report.capability);
     line("memory", scaled(real(report.memoryBytes), "B") + ", " + scaled(real(report.availableMemoryBytes), "B") + " free");
-    line("workspace's disk", code ? "unknown: " + code.message() : scaled(static_cast<double>(space.available), "B") + " free (" + place.string() + ")");
+    line("workspace's disk",
+         code ? "unknown: " + code.message() : scaled(static_cast<double>(space.available), "B") + " free (" + place.string() + ")");
     line("float32 products", scaled(report.floatFlops, "FLOP/s"));
     const double ratio = report.halfFlops / report.floatFlops;
     char note[160];
@@ -155,11 +170,14 @@ void addMachineVerbs(CLI::App& app, Invocation& invocation) {
     estimate->callback([arguments, &invocation] { runEstimate(*arguments, invocation); });
 
     auto device = std::make_shared<std::string>("auto");
-    CLI::App* selftest = app.add_subcommand("selftest", "Checks kernels against their references, and a training step against known numbers");
+    CLI::App* selftest =
+        app.add_subcommand("selftest", "Checks kernels against their references, and a training step against known numbers");
     selftest->add_option("--device", *device, "auto, cpu or cuda")->capture_default_str();
     selftest->callback([device, &invocation] { runSelfTest(*device, invocation); });
 
-    app.add_subcommand("doctor", "Says what this machine has and what Celloom makes of it")->callback([&invocation] { runDoctor(invocation); });
+    app.add_subcommand("doctor", "Says what this machine has and what Celloom makes of it")->callback([&invocation] {
+        runDoctor(invocation);
+    });
 }
 
 } // namespace celloom::app

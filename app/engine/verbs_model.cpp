@@ -39,14 +39,18 @@ struct PredictArguments : ModelOptions {
     engine::SamplingOptions sampling;
 };
 
-int codeOf(const Error& error) { return engine::isOutOfMemory(error) ? protocol::OutOfMemory : protocol::BadInput; }
+int codeOf(const Error& error) {
+    return engine::isOutOfMemory(error) ? protocol::OutOfMemory : protocol::BadInput;
+}
 
 /// MODEL: a path, or a run of the workspace by number, name or "last".
 Result<ModelFolder> openModel(const std::string& text, const Invocation& invocation) {
     std::error_code code;
     if (fs::exists(text, code)) return engine::openModelFolder(text);
     const auto run = store::Workspace{invocation.workspace}.findRun(text);
-    if (!run) return fail("is neither a path nor a run in the workspace " + invocation.workspace + ".", "Give a model folder, a checkpoint, a run or \"last\".", text);
+    if (!run)
+        return fail("is neither a path nor a run in the workspace " + invocation.workspace + ".",
+                    "Give a model folder, a checkpoint, a run or \"last\".", text);
     return engine::openModelFolder(run->path);
 }
 
@@ -86,8 +90,11 @@ Result<at::Tensor> integersNamed(const SafetensorsFile& file, const char* name, 
 Result<Batch> readBatch(const std::string& path) {
     CELLOOM_TRY(file, SafetensorsFile::open(path));
     Batch batch;
-    const std::pair<const char*, at::Tensor Batch::*> parts[] = {{"input_ids", &Batch::inputIds}, {"labels", &Batch::labels}, {"attention_mask", &Batch::attentionMask},
-                                                                 {"segments", &Batch::segments}, {"positions", &Batch::positions}};
+    const std::pair<const char*, at::Tensor Batch::*> parts[] = {{"input_ids", &Batch::inputIds},
+                                                                 {"labels", &Batch::labels},
+                                                                 {"attention_mask", &Batch::attentionMask},
+                                                                 {"segments", &Batch::segments},
+                                                                 {"positions", &Batch::positions}};
     for (const auto& [name, member] : parts) {
         auto tensor = integersNamed(*file, name, std::string(name) == "input_ids");
         if (!tensor) return fail(tensor.error().message, tensor.error().hint, path);
@@ -116,14 +123,17 @@ void runForward(const ForwardArguments& arguments, Invocation& invocation) {
     std::map<std::string, at::Tensor> results;
     engine::ForwardOptions options;
     if (arguments.writesHidden)
-        options.observer = [&](const graph::CellInstance& cell, const std::vector<at::Tensor>& outputs) { keepHidden(cell, outputs, results); };
+        options.observer = [&](const graph::CellInstance& cell, const std::vector<at::Tensor>& outputs) {
+            keepHidden(cell, outputs, results);
+        };
     const auto outputs = loaded->network->forward(*batch, options);
     if (!outputs) return invocation.fail(outputs.error(), codeOf(outputs.error()));
     for (const auto& [name, tensor] : *outputs) results[name] = tensor;
     if (batch->labels.defined() && results.contains("logits")) {
         at::NoGradGuard guard;
         const engine::LossSum loss = engine::languageModelLoss(results["logits"], batch->labels, batch->segments);
-        if (loss.count == 0) return invocation.fail({"every label is ignored (-100), so there is no loss.", {}, arguments.inputs}, protocol::BadInput);
+        if (loss.count == 0)
+            return invocation.fail({"every label is ignored (-100), so there is no loss.", {}, arguments.inputs}, protocol::BadInput);
         results["loss"] = loss.sum / loss.count;
         if (const double weight = engine::zLossWeightOf(loaded->network->model()); weight > 0) {
             const engine::ZLossSum squares = engine::zLossSum(results["logits"]);
@@ -138,8 +148,10 @@ void runForward(const ForwardArguments& arguments, Invocation& invocation) {
         return;
     }
     for (const auto& [name, tensor] : results) {
-        if (tensor.dim() == 0) std::printf("%s = %.9g\n", name.c_str(), tensor.item<double>());
-        else std::fprintf(stderr, "%s [%s] written to %s\n", name.c_str(), c10::Join(", ", tensor.sizes()).c_str(), arguments.out.c_str());
+        if (tensor.dim() == 0)
+            std::printf("%s = %.9g\n", name.c_str(), tensor.item<double>());
+        else
+            std::fprintf(stderr, "%s [%s] written to %s\n", name.c_str(), c10::Join(", ", tensor.sizes()).c_str(), arguments.out.c_str());
     }
 }
 
@@ -149,7 +161,9 @@ void runPredict(PredictArguments arguments, Invocation& invocation) {
     auto loaded = load(arguments, invocation);
     if (!loaded) return;
     if (loaded->folder.tokenizer.empty())
-        return invocation.fail({"has no tokenizer.model.", "Predicting from text needs the model's tokenizer beside its weights.", loaded->folder.path.string()}, protocol::BadInput);
+        return invocation.fail({"has no tokenizer.model.", "Predicting from text needs the model's tokenizer beside its weights.",
+                                loaded->folder.path.string()},
+                               protocol::BadInput);
     const auto tokenizer = engine::Tokenizer::load(loaded->folder.tokenizer);
     if (!tokenizer) return invocation.fail(tokenizer.error(), protocol::BadInput);
     std::vector<std::int64_t> prompt = (*tokenizer)->encode(arguments.prompt);
@@ -182,13 +196,17 @@ void runExport(const ModelOptions& options, Invocation& invocation) {
     if (!loaded) return;
     const auto status = engine::exportModel(*loaded->network, loaded->folder.document, loaded->folder.tokenizer, options.out);
     if (!status) return invocation.fail(status.error());
-    if (invocation.isJson) std::printf("%s\n", nlohmann::json{{"from", loaded->folder.path.string()}, {"out", options.out}}.dump().c_str());
-    else std::printf("%s\n", options.out.c_str());
+    if (invocation.isJson)
+        std::printf("%s\n", nlohmann::json{{"from", loaded->folder.path.string()}, {"out", options.out}}.dump().c_str());
+    else
+        std::printf("%s\n", options.out.c_str());
 }
 
 void addModelOptions(CLI::App& verb, ModelOptions& options) {
     verb.add_option("--device", options.device, "auto, cpu or cuda")->capture_default_str();
-    verb.add_option("--threads", options.threads, "Threads of one operation; 0: all processors")->check(CLI::Range(0, 4096))->capture_default_str();
+    verb.add_option("--threads", options.threads, "Threads of one operation; 0: all processors")
+        ->check(CLI::Range(0, 4096))
+        ->capture_default_str();
 }
 
 constexpr const char* kModelHelp = "A folder with config.json, a run (number, name or \"last\"), a checkpoint or an exported model";
@@ -197,7 +215,9 @@ void addForward(CLI::App& app, Invocation& invocation) {
     auto arguments = std::make_shared<ForwardArguments>();
     CLI::App* verb = app.add_subcommand("forward", "Computes a model's logits (and loss) for tokens in a safetensors file");
     verb->add_option("--model", arguments->model, kModelHelp)->required();
-    verb->add_option("--inputs", arguments->inputs, "safetensors with input_ids [B,T]; optional labels (-100 ignored), attention_mask, segments, positions")->required();
+    verb->add_option("--inputs", arguments->inputs,
+                     "safetensors with input_ids [B,T]; optional labels (-100 ignored), attention_mask, segments, positions")
+        ->required();
     verb->add_option("--out", arguments->out, "safetensors to write: logits [B,T,V] and, with labels, loss; float32")->required();
     verb->add_flag("--hidden", arguments->writesHidden, "Also write hidden.0 (embeddings) to hidden.N (before the final norm)");
     addModelOptions(*verb, *arguments);
@@ -212,11 +232,18 @@ void addPredict(CLI::App& app, Invocation& invocation) {
     CLI::App* verb = app.add_subcommand("predict", "Continues a text; writes it to stdout as it comes");
     verb->add_option("--model", arguments->model, kModelHelp)->required();
     verb->add_option("--prompt", arguments->prompt, "The text to continue; empty: the start of a document")->required();
-    verb->add_option("--max-new-tokens", sampling.maxNewTokens, "Tokens to write at most")->check(CLI::Range(1, 1000000))->capture_default_str();
-    verb->add_option("--temperature", sampling.temperature, "0: always the likeliest token")->check(CLI::NonNegativeNumber)->capture_default_str();
-    verb->add_option("--top-k", sampling.topK, "Draw from the k likeliest only; 0: all")->check(CLI::NonNegativeNumber)->capture_default_str();
+    verb->add_option("--max-new-tokens", sampling.maxNewTokens, "Tokens to write at most")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
+    verb->add_option("--temperature", sampling.temperature, "0: always the likeliest token")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    verb->add_option("--top-k", sampling.topK, "Draw from the k likeliest only; 0: all")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
     verb->add_option("--top-p", sampling.topP, "Draw from the fewest tokens that reach this probability; 1: all")->capture_default_str();
-    verb->add_option("--repetition-penalty", sampling.repetitionPenalty, "Above 1: tokens already there become less likely")->capture_default_str();
+    verb->add_option("--repetition-penalty", sampling.repetitionPenalty, "Above 1: tokens already there become less likely")
+        ->capture_default_str();
     verb->add_option("--seed", sampling.seed, "The same seed gives the same text")->capture_default_str();
     addModelOptions(*verb, *arguments);
     verb->callback([arguments, &invocation] { runPredict(*arguments, invocation); });
@@ -227,7 +254,8 @@ void addExportModel(CLI::App& app, Invocation& invocation) {
     options->device = "cpu";
     CLI::App* verb = app.add_subcommand("export-model", "Writes a run's or checkpoint's model as a folder that other tools read");
     verb->add_option("model", options->model, kModelHelp)->required();
-    verb->add_option("--out", options->out, "The folder to make: model.safetensors, config.json, model.cells.json, tokenizer.model")->required();
+    verb->add_option("--out", options->out, "The folder to make: model.safetensors, config.json, model.cells.json, tokenizer.model")
+        ->required();
     verb->callback([options, &invocation] { runExport(*options, invocation); });
 }
 

@@ -3,6 +3,7 @@
 #include "engine/kernels/rotary.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/aminmax.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cos.h>
 #include <ATen/ops/eye.h>
@@ -10,8 +11,8 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/sin.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
@@ -19,6 +20,7 @@
 #include <ATen/ops/tril.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -35,7 +37,7 @@ public:
     using Cell::Cell;
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
         const std::int64_t dim = instance().integer("head_dim");
-        const auto [cos, sin] = table(inputs[0].size(1), inputs[0].device(), context);
+        const auto [cos, sin] = table(lengthFor(inputs[0].size(1), context), inputs[0].device(), context);
         std::vector<at::Tensor> out;
         for (const at::Tensor& input : inputs) out.push_back(kernels::rotate(input, cos, sin, dim));
         return out;
@@ -43,6 +45,15 @@ public:
 
 private:
     bool scales(const char* kind) const { return instance().text("scaling") == kind; }
+
+    /// Rows of the table: the sequence's length, or more where the batch's positions reach further (a document that goes on from another
+    /// row).
+    static std::int64_t lengthFor(std::int64_t length, const StepContext& context) {
+        if (!context.positions.defined() || !context.positions.is_cpu() || context.positions.numel() == 0) return length;
+        const auto [low, high] = at::aminmax(context.positions);
+        TORCH_CHECK_INDEX(low.item<std::int64_t>() >= 0, "position ", low.item<std::int64_t>(), " is negative");
+        return std::max(length, high.item<std::int64_t>() + 1);
+    }
 
     std::pair<at::Tensor, at::Tensor> table(std::int64_t length, at::Device device, StepContext& context) const {
         const double base = baseFor(length), factor = instance().real("factor");
@@ -54,7 +65,7 @@ private:
                  << instance().real("high_freq_factor");
         const std::string key = name.str();
         if (context.tables->size() > 64) context.tables->clear(); // generation asks for one length after another
-        at::Tensor& both = (*context.tables)[key]; // [2,T,D/2]
+        at::Tensor& both = (*context.tables)[key];                // [2,T,D/2]
         if (!both.defined()) both = build(base, length).to(device);
         if (!context.positions.defined()) return {both[0], both[1]};
         at::Tensor& chosen = context.masks["rotary/" + key]; // [2,B,T,D/2]
@@ -66,7 +77,8 @@ private:
         const double base = instance().real("base"), factor = instance().real("factor");
         const auto longest = instance().integer("max_positions"), dim = instance().integer("head_dim");
         if (!scales("dynamic") || length <= longest) return base;
-        return base * std::pow(factor * static_cast<double>(length) / static_cast<double>(longest) - (factor - 1), static_cast<double>(dim) / static_cast<double>(dim - 2));
+        return base * std::pow(factor * static_cast<double>(length) / static_cast<double>(longest) - (factor - 1),
+                               static_cast<double>(dim) / static_cast<double>(dim - 2));
     }
 
     at::Tensor build(double base, std::int64_t length) const {
@@ -107,7 +119,8 @@ public:
     using Cell::Cell;
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
         const std::int64_t heads = instance().integer("num_heads"), kvHeads = instance().integer("num_kv_heads");
-        const at::Tensor q = split(inputs[0], heads), k = repeat(split(inputs[1], kvHeads), heads), v = repeat(split(inputs[2], kvHeads), heads);
+        const at::Tensor q = split(inputs[0], heads), k = repeat(split(inputs[1], kvHeads), heads),
+                         v = repeat(split(inputs[2], kvHeads), heads);
         at::Tensor mask = sharedMask(q, k, context);
         if (inputs[3].defined()) mask = combine(mask, inputs[3], q, k);
         const double dropout = context.isTraining ? instance().real("dropout") : 0;
@@ -116,9 +129,15 @@ public:
 
 private:
     /// [B,T,N*D] -> [B,N,T,D], without a copy.
-    static at::Tensor split(const at::Tensor& x, std::int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }
-    static at::Tensor repeat(const at::Tensor& x, std::int64_t heads) { return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1); }
-    static at::Tensor minusInfinity(const at::Tensor& like) { return at::scalar_tensor(-std::numeric_limits<double>::infinity(), like.options()); }
+    static at::Tensor split(const at::Tensor& x, std::int64_t heads) {
+        return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2);
+    }
+    static at::Tensor repeat(const at::Tensor& x, std::int64_t heads) {
+        return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
+    }
+    static at::Tensor minusInfinity(const at::Tensor& like) {
+        return at::scalar_tensor(-std::numeric_limits<double>::infinity(), like.options());
+    }
 
     bool isCausal() const { return instance().flag("causal"); }
     bool hasAlibi() const { return instance().text("position") == "alibi"; }
@@ -129,7 +148,8 @@ private:
     }
 
     /// Written out, because LibTorch would draw from its global generator.
-    at::Tensor attendWithDropout(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, at::Tensor mask, double p, StepContext& context) const {
+    at::Tensor attendWithDropout(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, at::Tensor mask, double p,
+                                 StepContext& context) const {
         if (!mask.defined() && isCausal()) mask = buildMask(q, k, context);
         at::Tensor scores = at::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(q.size(-1)));
         if (mask.defined()) scores = scores + mask;
@@ -142,7 +162,8 @@ private:
         const bool isOfBatch = q.size(2) == k.size(2) && (context.attentionMask.defined() || context.segments.defined());
         if (!hasAlibi() && !isOfBatch) return {};
         std::ostringstream key;
-        key << "attention/" << isCausal() << "/" << (hasAlibi() ? q.size(1) : 0) << "/" << q.scalar_type() << "/" << q.size(2) << "/" << k.size(2);
+        key << "attention/" << isCausal() << "/" << (hasAlibi() ? q.size(1) : 0) << "/" << q.scalar_type() << "/" << q.size(2) << "/"
+            << k.size(2);
         at::Tensor& mask = context.masks[key.str()];
         if (!mask.defined()) mask = buildMask(q, k, context);
         return mask;
@@ -163,7 +184,8 @@ private:
         allowed = allowed.unsqueeze(0).unsqueeze(0);
         if (q.size(2) == k.size(2)) {
             if (context.attentionMask.defined()) allowed = allowed & context.attentionMask.to(at::kBool).unsqueeze(1).unsqueeze(1);
-            if (context.segments.defined()) allowed = allowed & (context.segments.unsqueeze(1).unsqueeze(3) == context.segments.unsqueeze(1).unsqueeze(2));
+            if (context.segments.defined())
+                allowed = allowed & (context.segments.unsqueeze(1).unsqueeze(3) == context.segments.unsqueeze(1).unsqueeze(2));
             allowed = allowed | at::eye(q.size(2), flags);
         }
         return at::where(allowed, hasAlibi() ? alibi(q, k) : at::zeros({1}, q.options()), minusInfinity(q));

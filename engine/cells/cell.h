@@ -20,14 +20,14 @@ using TensorCache = std::map<std::string, at::Tensor>;
 
 /// What a cell may know about the step besides its inputs.
 struct StepContext {
-    bool isTraining = false;         // dropout is active
-    bool lastPositionOnly = false;   // the language-model head computes the last position alone
-    std::uint64_t dropoutSeed = 0;   // the same seed gives the same masks
-    at::Tensor attentionMask;        // [B,T], 1 = real; undefined: all real
-    at::Tensor segments;             // [B,T] int64, document numbers in a packed row; undefined: one document
-    at::Tensor positions;            // [B,T] int64; undefined: 0..T-1
-    TensorCache masks;               // of this forward pass
-    TensorCache* tables = nullptr;   // of the network, kept between passes
+    bool isTraining = false;       // dropout is active
+    bool lastPositionOnly = false; // the language-model head computes the last position alone
+    std::uint64_t dropoutSeed = 0; // the same seed gives the same masks
+    at::Tensor attentionMask;      // [B,T], 1 = real; undefined: all real
+    at::Tensor segments;           // [B,T] int64, document numbers in a packed row; undefined: one document
+    at::Tensor positions;          // [B,T] int64; undefined: 0..T-1
+    TensorCache masks;             // of this forward pass
+    TensorCache* tables = nullptr; // of the network, kept between passes
 };
 
 class Cell {
@@ -55,8 +55,8 @@ protected:
     at::Tensor weight(const std::string& name) const;
     std::size_t index() const { return m_index; }
 
-    /// 0 with probability p, else 1 / (1 - p), in the shape, type and place of x. Follows from the step's seed and the cell's number alone, so that
-    /// a resumed run draws the same; drawn on the CPU, so that every device has the same.
+    /// 0 with probability p, else 1 / (1 - p), in the shape, type and place of x. Follows from the step's seed and the cell's number alone,
+    /// so that a resumed run draws the same; drawn on the CPU, so that every device has the same.
     at::Tensor dropoutMask(const at::Tensor& x, double p, const StepContext& context) const;
 
 private:

@@ -37,7 +37,8 @@ public:
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override {
         const std::int64_t groups = instance().integer("groups");
         if (groups == 1) return at::split_with_sizes(inputs[0], instance().integers("sizes"), -1);
-        std::vector<at::Tensor> pieces = at::split_with_sizes(inputs[0].unflatten(-1, {groups, inputs[0].size(-1) / groups}), instance().integers("sizes"), -1);
+        std::vector<at::Tensor> pieces =
+            at::split_with_sizes(inputs[0].unflatten(-1, {groups, inputs[0].size(-1) / groups}), instance().integers("sizes"), -1);
         for (at::Tensor& piece : pieces) piece = piece.flatten(-2);
         return pieces;
     }
@@ -46,9 +47,7 @@ public:
 class Concat final : public Cell {
 public:
     using Cell::Cell;
-    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override {
-        return {at::cat(inputs, -1)};
-    }
+    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override { return {at::cat(inputs, -1)}; }
 };
 
 /// In training only; see dropoutMask.

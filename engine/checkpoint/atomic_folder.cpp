@@ -19,7 +19,8 @@ constexpr const char* kMark = ".partial-";
 
 auto failed(const char* what, const fs::path& path, int code) {
     const bool isFull = code == ENOSPC || code == EDQUOT;
-    return fail(std::string(what) + ": " + std::strerror(code) + ".", isFull ? "The disk is full: free some space and try again." : "", path.string());
+    return fail(std::string(what) + ": " + std::strerror(code) + ".", isFull ? "The disk is full: free some space and try again." : "",
+                path.string());
 }
 
 Status syncFile(const fs::path& path) {
@@ -31,7 +32,9 @@ Status syncFile(const fs::path& path) {
     return {};
 }
 
-fs::path withoutTrailingSlash(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
+fs::path withoutTrailingSlash(const fs::path& path) {
+    return path.has_filename() ? path : path.parent_path();
+}
 
 } // namespace
 
@@ -62,8 +65,10 @@ Status AtomicFolder::commit(Existing existing) {
     CELLOOM_CHECK(!m_path.empty());
     std::error_code code;
     for (fs::recursive_directory_iterator item(m_path, code), end; !code && item != end; item.increment(code)) {
-        if (item->is_regular_file()) CELLOOM_TRY_STATUS(syncFile(item->path()));
-        else if (item->is_directory()) CELLOOM_TRY_STATUS(syncFolder(item->path()));
+        if (item->is_regular_file())
+            CELLOOM_TRY_STATUS(syncFile(item->path()));
+        else if (item->is_directory())
+            CELLOOM_TRY_STATUS(syncFolder(item->path()));
     }
     if (code) return fail("cannot be listed: " + code.message() + ".", {}, m_path.string());
     CELLOOM_TRY_STATUS(syncFolder(m_path));

@@ -27,7 +27,8 @@ Result<fs::path> newestCheckpoint(const fs::path& run) {
     for (fs::directory_iterator item(run / "checkpoints", code), end; !code && item != end; item.increment(code)) {
         const std::string name = item->path().filename().string();
         const auto longer = [](const std::string& a, const std::string& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; };
-        if (name.starts_with("step-") && fs::exists(item->path() / "manifest.json") && (newest.empty() || longer(newest.filename().string(), name)))
+        if (name.starts_with("step-") && fs::exists(item->path() / "manifest.json") &&
+            (newest.empty() || longer(newest.filename().string(), name)))
             newest = item->path();
     }
     if (newest.empty()) return fail("this run has no checkpoint yet.", "Wait for its first one, or ask the run to save.", run.string());
@@ -42,13 +43,15 @@ Result<std::vector<fs::path>> shardsOf(const fs::path& folder) {
         return fail("has no weight_map.", "Download the file again.", index.string());
     std::set<std::string> names;
     for (const auto& [tensor, file] : document["weight_map"].items()) {
-        if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>() || !file.get<std::string>().ends_with(".safetensors"))
+        if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>() ||
+            !file.get<std::string>().ends_with(".safetensors"))
             return fail("gives no safetensors file beside it for \"" + tensor + "\".", {}, index.string());
         names.insert(file.get<std::string>());
     }
     std::vector<fs::path> files;
     for (const std::string& name : names) {
-        if (!fs::is_regular_file(folder / name)) return fail("names the shard " + name + ", which is not there.", "Download the missing file.", index.string());
+        if (!fs::is_regular_file(folder / name))
+            return fail("names the shard " + name + ", which is not there.", "Download the missing file.", index.string());
         files.push_back(folder / name);
     }
     return files;
@@ -61,7 +64,8 @@ Result<std::vector<fs::path>> weightFilesOf(const fs::path& folder) {
     for (fs::directory_iterator item(folder, code), end; !code && item != end; item.increment(code)) {
         const std::string extension = item->path().extension().string();
         if (extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".ckpt" || extension == ".pkl")
-            return fail("holds its weights as a pickle (" + item->path().filename().string() + "), which can run code when it is opened; it was not opened.",
+            return fail("holds its weights as a pickle (" + item->path().filename().string() +
+                            "), which can run code when it is opened; it was not opened.",
                         "Use a safetensors version of this model.", folder.string());
     }
     return fail("has no weights (model.safetensors).", {}, folder.string());
@@ -104,7 +108,8 @@ private:
     std::string guess() const {
         if (missing.empty() && unexpected.empty()) return "Is this the checkpoint of a model with another size or vocabulary?";
         if (!missing.empty() && !unexpected.empty()) return "Is this the checkpoint of another family of models?";
-        return missing.empty() ? "Is the model described with fewer layers than the checkpoint has?" : "Is a part of the checkpoint missing, or the model described with more layers?";
+        return missing.empty() ? "Is the model described with fewer layers than the checkpoint has?"
+                               : "Is a part of the checkpoint missing, or the model described with more layers?";
     }
 };
 
@@ -137,7 +142,8 @@ Result<ModelFolder> openModelFolder(const fs::path& given) {
         CELLOOM_TRY(document, graph::loadDocument(given));
         return ModelFolder{given, std::move(document), {}, {}};
     }
-    if (!fs::is_directory(given)) return fail("is no model folder.", "Give a folder with config.json, a run, a checkpoint or a .cells.json file.", given.string());
+    if (!fs::is_directory(given))
+        return fail("is no model folder.", "Give a folder with config.json, a run, a checkpoint or a .cells.json file.", given.string());
     fs::path folder = given;
     if (fs::is_directory(folder / "checkpoints") && fs::exists(folder / "recipe.json")) {
         CELLOOM_TRY(newest, newestCheckpoint(folder));
@@ -170,8 +176,10 @@ Status loadWeights(const ModelFolder& folder, Network& network) {
         }
         CELLOOM_TRY(source, found->second->tensor(name));
         if (source.sizes() != parameter.tensor.sizes() || !at::isFloatingType(source.scalar_type()))
-            mismatches.misshaped.push_back(name + " is " + c10::toString(source.scalar_type()) + " " + shapeText(source.sizes()) + ", expected " + shapeText(parameter.tensor.sizes()));
-        else copies.emplace_back(&parameter, source);
+            mismatches.misshaped.push_back(name + " is " + c10::toString(source.scalar_type()) + " " + shapeText(source.sizes()) +
+                                           ", expected " + shapeText(parameter.tensor.sizes()));
+        else
+            copies.emplace_back(&parameter, source);
         opened.erase(found);
     }
     for (const auto& item : opened)
@@ -195,7 +203,8 @@ Result<std::unique_ptr<Network>> loadNetwork(const ModelFolder& folder, const Ne
 
 Status writeModelFiles(const Network& network, const graph::Document& document, const fs::path& tokenizer, const fs::path& folder) {
     std::map<std::string, at::Tensor> tensors;
-    for (const Parameter& parameter : network.parameters()) tensors[families::checkpointName(network.model().family, parameter.path)] = parameter.tensor;
+    for (const Parameter& parameter : network.parameters())
+        tensors[families::checkpointName(network.model().family, parameter.path)] = parameter.tensor;
     CELLOOM_TRY_STATUS(writeSafetensors(folder / kWeights, tensors));
     CELLOOM_TRY_STATUS(writeFileAtomically(folder / "model.cells.json", graph::toJson(document)));
     // A graph that its owner has changed is of no family any more: model.cells.json alone describes it then.

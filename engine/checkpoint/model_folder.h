@@ -28,8 +28,8 @@ Status loadWeights(const ModelFolder& folder, Network& network);
 /// Network of the folder with its weights: what forward, predict and samples use.
 Result<std::unique_ptr<Network>> loadNetwork(const ModelFolder& folder, const NetworkOptions& options);
 
-/// Writes model.safetensors (checkpoint names), config.json where the family has one, model.cells.json and tokenizer.model (if given) into an
-/// existing folder. A checkpoint adds its own files and commits the folder as a whole.
+/// Writes model.safetensors (checkpoint names), config.json where the family has one, model.cells.json and tokenizer.model (if given) into
+/// an existing folder. A checkpoint adds its own files and commits the folder as a whole.
 Status writeModelFiles(const Network& network, const graph::Document& document, const std::filesystem::path& tokenizer,
                        const std::filesystem::path& folder);
 

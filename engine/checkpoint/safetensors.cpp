@@ -31,10 +31,10 @@ struct DtypeName {
     const char* name;
     at::ScalarType type;
 };
-constexpr std::array kDtypes = {
-    DtypeName{"F64", at::kDouble}, DtypeName{"F32", at::kFloat}, DtypeName{"F16", at::kHalf}, DtypeName{"BF16", at::kBFloat16},
-    DtypeName{"I64", at::kLong},   DtypeName{"I32", at::kInt},   DtypeName{"I16", at::kShort}, DtypeName{"I8", at::kChar},
-    DtypeName{"U8", at::kByte},    DtypeName{"BOOL", at::kBool}};
+constexpr std::array kDtypes = {DtypeName{"F64", at::kDouble},    DtypeName{"F32", at::kFloat}, DtypeName{"F16", at::kHalf},
+                                DtypeName{"BF16", at::kBFloat16}, DtypeName{"I64", at::kLong},  DtypeName{"I32", at::kInt},
+                                DtypeName{"I16", at::kShort},     DtypeName{"I8", at::kChar},   DtypeName{"U8", at::kByte},
+                                DtypeName{"BOOL", at::kBool}};
 
 struct Entry {
     at::ScalarType type = at::kFloat;
@@ -108,8 +108,8 @@ Result<Entry> parseEntry(const std::string& name, const json& value) {
     for (const json& dim : shape) {
         if (!dim.is_number_unsigned()) return refuse("has no valid shape.");
         const auto length = dim.get<std::uint64_t>();
-        if (length > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) || __builtin_mul_overflow(bytes, length, &bytes) ||
-            bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+        if (length > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) ||
+            __builtin_mul_overflow(bytes, length, &bytes) || bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
             return refuse("has a shape too large for this machine.");
         entry.shape.push_back(static_cast<std::int64_t>(length));
     }
@@ -124,9 +124,8 @@ Result<Entry> parseEntry(const std::string& name, const json& value) {
 Status checkLayout(const std::map<std::string, Entry>& entries, std::uint64_t dataBytes) {
     std::vector<std::pair<Entry, std::string>> order;
     for (const auto& [name, entry] : entries) order.emplace_back(entry, name);
-    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-        return std::pair(a.first.begin, a.first.end) < std::pair(b.first.begin, b.first.end);
-    });
+    std::sort(order.begin(), order.end(),
+              [](const auto& a, const auto& b) { return std::pair(a.first.begin, a.first.end) < std::pair(b.first.begin, b.first.end); });
     std::uint64_t position = 0;
     for (const auto& [entry, name] : order) {
         if (entry.begin != position) return fail("tensor \"" + name + "\" overlaps another or leaves a gap before it.");
@@ -146,8 +145,10 @@ public:
     Status read() {
         std::uint64_t headerBytes = 0;
         std::memcpy(&headerBytes, m_mapping->data(), 8);
-        if (headerBytes > kMaxHeaderBytes) return fail("its header claims " + std::to_string(headerBytes) + " bytes; at most 100 MB are read.");
-        if (headerBytes > m_mapping->size() - 8) return fail("its header claims more bytes than the file has.", "Was it copied completely?");
+        if (headerBytes > kMaxHeaderBytes)
+            return fail("its header claims " + std::to_string(headerBytes) + " bytes; at most 100 MB are read.");
+        if (headerBytes > m_mapping->size() - 8)
+            return fail("its header claims more bytes than the file has.", "Was it copied completely?");
         CELLOOM_TRY(header, parseHeader({m_mapping->data() + 8, headerBytes}));
         m_dataStart = 8 + headerBytes;
         for (const auto& [name, value] : header.items()) {
@@ -180,9 +181,11 @@ public:
         if (reinterpret_cast<std::uintptr_t>(data) % c10::elementSize(entry.type) != 0) { // a header of odd length: legal, but not mappable
             auto copy = std::make_shared<std::vector<std::uint64_t>>(bytes / 8 + 1);
             std::memcpy(copy->data(), data, bytes);
-            return at::from_blob(copy->data(), entry.shape, [copy](void*) {}, entry.type);
+            return at::from_blob(
+                copy->data(), entry.shape, [copy](void*) {}, entry.type);
         }
-        return at::from_blob(data, entry.shape, [mapping = m_mapping](void*) {}, entry.type);
+        return at::from_blob(
+            data, entry.shape, [mapping = m_mapping](void*) {}, entry.type);
     }
 
 private:
@@ -223,7 +226,8 @@ Status writeSafetensors(const fs::path& path, const std::map<std::string, at::Te
         CELLOOM_CHECK(tensor.defined() && name != "__metadata__");
         order.emplace_back(name, tensor.detach().to(at::kCPU).contiguous());
     }
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second.element_size() > b.second.element_size(); });
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.second.element_size() > b.second.element_size(); });
 
     json header = json::object();
     if (!metadata.empty()) header["__metadata__"] = metadata;

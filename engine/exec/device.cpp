@@ -14,10 +14,12 @@ namespace {
 Status loadTorchCuda() {
     const fs::path library = torchFolder() / "libtorch_cuda.so";
     if (!fs::exists(library))
-        return fail("an NVIDIA driver is present, but LibTorch's CUDA part is not installed.", "Run scripts/deps again on this machine.", library.string());
+        return fail("an NVIDIA driver is present, but LibTorch's CUDA part is not installed.", "Run scripts/deps again on this machine.",
+                    library.string());
     if (::dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
         const char* reason = ::dlerror();
-        return fail(std::string("LibTorch's CUDA part cannot be loaded: ") + (reason ? reason : "unknown reason") + ".", "Run scripts/deps again.");
+        return fail(std::string("LibTorch's CUDA part cannot be loaded: ") + (reason ? reason : "unknown reason") + ".",
+                    "Run scripts/deps again.");
     }
     if (!at::globalContext().hasCUDA() || at::detail::getCUDAHooks().deviceCount() == 0)
         return fail("the NVIDIA driver offers no usable GPU.", "Look at nvidia-smi; the driver may be too old for CUDA 13.");

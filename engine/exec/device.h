@@ -15,8 +15,8 @@ struct DeviceChoice {
     std::string note; // why "auto" stayed on the CPU although a driver is present, or that the kernel library is missing; may be empty
 };
 
-/// `name`: "auto" (CUDA where a driver and LibTorch's CUDA part are there, else the CPU), "cpu" or "cuda". Must run before anything else asks
-/// LibTorch about CUDA: its hooks are made once. An error means exit code NoDevice.
+/// `name`: "auto" (CUDA where a driver and LibTorch's CUDA part are there, else the CPU), "cpu" or "cuda". Must run before anything else
+/// asks LibTorch about CUDA: its hooks are made once. An error means exit code NoDevice.
 Result<DeviceChoice> openDevice(const std::string& name);
 
 /// True where an NVIDIA driver is installed, whether or not it works.

@@ -10,7 +10,8 @@ namespace {
 constexpr const char* kNoMemory = "out of memory";
 
 bool speaksOfMemory(const std::string& text) {
-    return text.find("allocate memory") != std::string::npos || text.find(kNoMemory) != std::string::npos || text.find("bad_alloc") != std::string::npos;
+    return text.find("allocate memory") != std::string::npos || text.find(kNoMemory) != std::string::npos ||
+           text.find("bad_alloc") != std::string::npos;
 }
 
 } // namespace
@@ -22,10 +23,13 @@ Error errorOf(const std::exception& exception, const std::string& place) {
         if (c == '\n') c = ' ';
     while (!text.empty() && (text.back() == ' ' || text.back() == '.')) text.pop_back();
     if (speaksOfMemory(text))
-        return {std::string(kNoMemory) + ": " + text + ".", "Use a smaller batch or a shorter sequence, or accumulate over more micro-batches.", place};
+        return {std::string(kNoMemory) + ": " + text + ".",
+                "Use a smaller batch or a shorter sequence, or accumulate over more micro-batches.", place};
     return {text + ".", {}, place};
 }
 
-bool isOutOfMemory(const Error& error) { return error.message.starts_with(kNoMemory); }
+bool isOutOfMemory(const Error& error) {
+    return error.message.starts_with(kNoMemory);
+}
 
 } // namespace celloom::engine

@@ -37,6 +37,8 @@ LossSum languageModelLoss(const at::Tensor& logits, const at::Tensor& labels, co
     return loss;
 }
 
-bool isFinite(const at::Tensor& tensor) { return at::isfinite(tensor).all().item<bool>(); } // sync
+bool isFinite(const at::Tensor& tensor) {
+    return at::isfinite(tensor).all().item<bool>();
+} // sync
 
 } // namespace celloom::engine

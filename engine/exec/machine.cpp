@@ -29,7 +29,9 @@ std::string fieldOf(const char* file, const std::string& key) {
     return {};
 }
 
-std::int64_t memoryOf(const std::string& key) { return std::atoll(fieldOf("/proc/meminfo", key).c_str()) * 1024; }
+std::int64_t memoryOf(const std::string& key) {
+    return std::atoll(fieldOf("/proc/meminfo", key).c_str()) * 1024;
+}
 
 std::string driverVersion() {
     if (!hasNvidiaDriver()) return {};

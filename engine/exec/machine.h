@@ -11,8 +11,8 @@ struct MachineReport {
     std::string processor, capability; // "AVX512": the instructions that LibTorch's kernels use here
     int processors = 0;                // that this process may use
     std::int64_t memoryBytes = 0, availableMemoryBytes = 0;
-    double floatFlops = 0, halfFlops = 0; // matrix products per second, measured in a moment
-    std::string driver;                   // version of the NVIDIA driver; empty: none
+    double floatFlops = 0, halfFlops = 0;              // matrix products per second, measured in a moment
+    std::string driver;                                // version of the NVIDIA driver; empty: none
     bool hasTorchCuda = false, hasCudaKernels = false; // files present
 };
 

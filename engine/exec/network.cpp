@@ -31,11 +31,17 @@ std::uint64_t hashOf(const std::string& text) { // FNV-1a: the same on every mac
     return hash;
 }
 
-void initialise(at::Tensor& tensor, const CellInstance& cell, const WeightSpec& spec, const std::string& path, const NetworkOptions& options) {
+void initialise(at::Tensor& tensor, const CellInstance& cell, const WeightSpec& spec, const std::string& path,
+                const NetworkOptions& options) {
     switch (spec.init) {
-    case WeightSpec::Init::Ones: tensor.fill_(1); return;
-    case WeightSpec::Init::Zeros: tensor.fill_(0); return;
-    case WeightSpec::Init::Normal: break;
+    case WeightSpec::Init::Ones:
+        tensor.fill_(1);
+        return;
+    case WeightSpec::Init::Zeros:
+        tensor.fill_(0);
+        return;
+    case WeightSpec::Init::Normal:
+        break;
     }
     tensor.normal_(0, options.initStd, at::detail::createCPUGenerator(mixSeed(options.seed, hashOf(path))));
     if (cell.type != "Embedding") return;
@@ -47,7 +53,8 @@ Result<at::ScalarType> computeTypeOf(const Cell& cell, const recipe::Treatment& 
     if (treatment.dtype == "float32") return at::kFloat;
     if (treatment.dtype == "bfloat16") return at::kBFloat16;
     if (treatment.dtype == "float16") return at::kHalf;
-    if (!treatment.dtype.empty()) return fail("has dtype \"" + treatment.dtype + "\".", "float32, bfloat16 and float16 are known.", cell.instance().path);
+    if (!treatment.dtype.empty())
+        return fail("has dtype \"" + treatment.dtype + "\".", "float32, bfloat16 and float16 are known.", cell.instance().path);
     return options.ampLevel == AmpLevel::O0 || cell.needsFloat32() ? at::kFloat : options.halfType;
 }
 
@@ -55,7 +62,9 @@ Result<at::ScalarType> computeTypeOf(const Cell& cell, const recipe::Treatment& 
 Status checkTreatment(const recipe::Treatment& treatment, const std::string& path) {
     if (treatment.lora) return fail("is to get a LoRA adapter, which this version does not train yet.", "Remove the rule.", path);
     if (treatment.recompute) return fail("is to recompute its activations, which this version does not do yet.", "Remove the rule.", path);
-    if (treatment.stage != 0) return fail("belongs to pipeline stage " + std::to_string(treatment.stage) + ", but this version runs one stage.", "Remove the rule.", path);
+    if (treatment.stage != 0)
+        return fail("belongs to pipeline stage " + std::to_string(treatment.stage) + ", but this version runs one stage.",
+                    "Remove the rule.", path);
     return {};
 }
 
@@ -63,26 +72,36 @@ std::string shapesOf(const std::vector<at::Tensor>& tensors) {
     std::ostringstream out;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         if (i > 0) out << ", ";
-        if (tensors[i].defined()) out << tensors[i].sizes();
-        else out << "nothing";
+        if (tensors[i].defined())
+            out << tensors[i].sizes();
+        else
+            out << "nothing";
     }
     return out.str();
 }
 
 Result<at::Tensor> inputNamed(const std::string& name, const Batch& batch) {
     at::Tensor tensor;
-    if (name == "input_ids") tensor = batch.inputIds;
-    else if (name == "attention_mask") tensor = batch.attentionMask;
-    else if (name == "positions") tensor = batch.positions;
-    else return fail("this graph asks for an input \"" + name + "\", which text batches do not have.", "Graphs over input_ids can be run.");
+    if (name == "input_ids")
+        tensor = batch.inputIds;
+    else if (name == "attention_mask")
+        tensor = batch.attentionMask;
+    else if (name == "positions")
+        tensor = batch.positions;
+    else
+        return fail("this graph asks for an input \"" + name + "\", which text batches do not have.", "Graphs over input_ids can be run.");
     if (!tensor.defined()) return fail("the batch has no \"" + name + "\".");
     return tensor;
 }
 
 // Masks, segments and positions that say nothing cost attention its fast path. They are looked at only where they lie on the CPU.
-bool canLook(const at::Tensor& tensor) { return tensor.defined() && tensor.is_cpu() && tensor.numel() > 0; }
+bool canLook(const at::Tensor& tensor) {
+    return tensor.defined() && tensor.is_cpu() && tensor.numel() > 0;
+}
 
-at::Tensor usefulMask(const at::Tensor& mask) { return canLook(mask) && mask.to(at::kBool).all().item<bool>() ? at::Tensor() : mask; }
+at::Tensor usefulMask(const at::Tensor& mask) {
+    return canLook(mask) && mask.to(at::kBool).all().item<bool>() ? at::Tensor() : mask;
+}
 at::Tensor usefulSegments(const at::Tensor& segments) {
     return canLook(segments) && segments.eq(segments.narrow(1, 0, 1)).all().item<bool>() ? at::Tensor() : segments;
 }
@@ -90,7 +109,9 @@ at::Tensor usefulPositions(const at::Tensor& positions) {
     return canLook(positions) && positions.eq(at::arange(positions.size(1))).all().item<bool>() ? at::Tensor() : positions;
 }
 
-bool isFloating(const at::Tensor& tensor) { return tensor.defined() && at::isFloatingType(tensor.scalar_type()); }
+bool isFloating(const at::Tensor& tensor) {
+    return tensor.defined() && at::isFloatingType(tensor.scalar_type());
+}
 
 /// Gathers the inputs in the cell's compute type, computes, and puts the results on their wires.
 std::vector<at::Tensor> runCell(Cell& cell, std::vector<at::Tensor>& values, StepContext& context) {
@@ -101,7 +122,8 @@ std::vector<at::Tensor> runCell(Cell& cell, std::vector<at::Tensor>& values, Ste
     }
     try {
         std::vector<at::Tensor> results = cell.construct(inputs, context);
-        TORCH_CHECK(results.size() == cell.instance().outputs.size(), "the cell gave ", results.size(), " results, its type has ", cell.instance().outputs.size());
+        TORCH_CHECK(results.size() == cell.instance().outputs.size(), "the cell gave ", results.size(), " results, its type has ",
+                    cell.instance().outputs.size());
         for (std::size_t i = 0; i < results.size(); ++i) values[static_cast<std::size_t>(cell.instance().outputs[i])] = results[i];
         return results;
     } catch (c10::Error& error) {
@@ -123,13 +145,21 @@ void release(const CellInstance& cell, std::size_t index, const std::vector<std:
 
 Network::Network(std::unique_ptr<State> state) : m_state(std::move(state)) {}
 Network::~Network() = default;
-std::vector<Parameter>& Network::parameters() { return m_state->parameters; }
-const std::vector<Parameter>& Network::parameters() const { return m_state->parameters; }
-const graph::ExpandedModel& Network::model() const { return m_state->model; }
-const NetworkOptions& Network::options() const { return m_state->options; }
+std::vector<Parameter>& Network::parameters() {
+    return m_state->parameters;
+}
+const std::vector<Parameter>& Network::parameters() const {
+    return m_state->parameters;
+}
+const graph::ExpandedModel& Network::model() const {
+    return m_state->model;
+}
+const NetworkOptions& Network::options() const {
+    return m_state->options;
+}
 
-Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, const recipe::TreatmentTable& treatment, const NetworkOptions& options,
-                                                 const CellRegistry* registry) {
+Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, const recipe::TreatmentTable& treatment,
+                                                 const NetworkOptions& options, const CellRegistry* registry) {
     CELLOOM_CHECK(treatment.cells.size() == model.cells.size());
     auto state = std::make_unique<State>();
     state->options = options;
@@ -146,7 +176,8 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
             CELLOOM_TRY(type, computeTypeOf(*cell, treatment.cells[index], options));
             std::vector<at::Tensor> weights;
             for (const WeightSpec& spec : instance.weights) {
-                Parameter parameter{instance.path + "." + spec.name, at::empty(spec.dims, at::kFloat), static_cast<int>(index), treatment.cells[index].frozen};
+                Parameter parameter{instance.path + "." + spec.name, at::empty(spec.dims, at::kFloat), static_cast<int>(index),
+                                    treatment.cells[index].frozen};
                 if (options.initialise) initialise(parameter.tensor, instance, spec, parameter.path, options);
                 parameter.tensor = parameter.tensor.to(options.device).requires_grad_(!parameter.isFrozen);
                 weights.push_back(parameter.tensor);

@@ -34,9 +34,9 @@ struct NetworkOptions {
     at::Device device = at::kCPU;
     AmpLevel ampLevel = AmpLevel::O0;
     at::ScalarType halfType = at::kBFloat16;
-    std::uint64_t seed = 0;         // of the initial weights: normal(0, initStd), norms 1, biases 0
+    std::uint64_t seed = 0; // of the initial weights: normal(0, initStd), norms 1, biases 0
     double initStd = 0.02;
-    bool initialise = true;         // false: parameters are allocated but not filled (a checkpoint follows)
+    bool initialise = true; // false: parameters are allocated but not filled (a checkpoint follows)
 };
 
 /// One learnable tensor. `path` is "layers.0.mlp.up_proj.weight"; always float32 in this version.
@@ -83,10 +83,11 @@ private:
     explicit Network(std::unique_ptr<State> state);
 };
 
-/// Shifted cross-entropy summed over valid labels, and their number. logits [B,T,V] float32, labels [B,T]; see reference: mean = sum / count.
+/// Shifted cross-entropy summed over valid labels, and their number. logits [B,T,V] float32, labels [B,T]; see reference: mean = sum /
+/// count.
 struct LossSum {
-    at::Tensor sum;          // scalar, float32, differentiable
-    std::int64_t count = 0;  // labels that are not -100, after the shift
+    at::Tensor sum;         // scalar, float32, differentiable
+    std::int64_t count = 0; // labels that are not -100, after the shift
 };
 /// With segments, the first label of each document of a packed row is ignored.
 LossSum languageModelLoss(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& segments = {});

@@ -12,10 +12,10 @@ namespace celloom::engine {
 
 void setUpAllocator() {
 #ifdef __GLIBC__
-    ::mallopt(M_MMAP_MAX, 0);                  // no mapping for each large block: it would be unmapped, and faulted in, every time
-    ::mallopt(M_TRIM_THRESHOLD, 0x7fffffff);   // the heap's top is not given back (the limit is an int)
-    ::mallopt(M_TOP_PAD, 64 << 20);            // and grows in larger steps
-    ::mallopt(M_ARENA_MAX, 1);                 // one heap for all threads: others are limited to 64 MB, less than one tensor
+    ::mallopt(M_MMAP_MAX, 0);                // no mapping for each large block: it would be unmapped, and faulted in, every time
+    ::mallopt(M_TRIM_THRESHOLD, 0x7fffffff); // the heap's top is not given back (the limit is an int)
+    ::mallopt(M_TOP_PAD, 64 << 20);          // and grows in larger steps
+    ::mallopt(M_ARENA_MAX, 1);               // one heap for all threads: others are limited to 64 MB, less than one tensor
 #endif
 }
 

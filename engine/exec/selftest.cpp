@@ -22,8 +22,12 @@ namespace {
 
 using Outcome = SelfTestCheck::Outcome;
 
-at::Tensor normal(at::IntArrayRef shape, std::uint64_t seed) { return at::randn(shape, at::detail::createCPUGenerator(seed), at::kFloat); }
-at::Tensor leaf(const at::Tensor& tensor, at::Device device, at::ScalarType type) { return tensor.to(device, type, false, true).requires_grad_(true); }
+at::Tensor normal(at::IntArrayRef shape, std::uint64_t seed) {
+    return at::randn(shape, at::detail::createCPUGenerator(seed), at::kFloat);
+}
+at::Tensor leaf(const at::Tensor& tensor, at::Device device, at::ScalarType type) {
+    return tensor.to(device, type, false, true).requires_grad_(true);
+}
 
 /// Largest difference relative to the largest expected value.
 double difference(const at::Tensor& actual, const at::Tensor& expected) {
@@ -44,7 +48,8 @@ SelfTestCheck checkRmsNorm(at::Device device) {
     const at::Tensor y1 = kernels::rmsNorm(x1, w1, 1e-6), y2 = kernels::rmsNormReference(x2, w2, 1e-6);
     y1.backward(dy.to(device));
     y2.backward(dy.to(at::kDouble));
-    return within("RMSNorm, forward and backward", std::max({difference(y1, y2), difference(x1.grad(), x2.grad()), difference(w1.grad(), w2.grad())}), 1e-5);
+    return within("RMSNorm, forward and backward",
+                  std::max({difference(y1, y2), difference(x1.grad(), x2.grad()), difference(w1.grad(), w2.grad())}), 1e-5);
 }
 
 SelfTestCheck checkRotary(at::Device device) {
@@ -77,7 +82,8 @@ SelfTestCheck checkTrainingStep(at::Device device, AmpLevel level, double tolera
     const auto document = families::buildPreset("baichuan-tiny");
     CELLOOM_CHECK(document.has_value());
     const auto whole = [](std::int64_t value) { return graph::ParamValue(value); };
-    graph::Expansion expansion = graph::expand(*document, {{"vocab", whole(256)}, {"hidden", whole(64)}, {"intermediate", whole(160)}, {"layers", whole(2)}, {"heads", whole(4)}});
+    graph::Expansion expansion = graph::expand(
+        *document, {{"vocab", whole(256)}, {"hidden", whole(64)}, {"intermediate", whole(160)}, {"layers", whole(2)}, {"heads", whole(4)}});
     CELLOOM_CHECK(expansion.ok());
     recipe::TreatmentTable plain;
     plain.cells.resize(expansion.model.cells.size());
@@ -100,7 +106,9 @@ SelfTestCheck checkTrainingStep(at::Device device, AmpLevel level, double tolera
         }
     }
     const auto relative = [](double actual, double expected) { return std::abs(actual - expected) / expected; };
-    return within(name, std::max({relative(losses[0], kFirstLoss), relative(losses[1], kSecondLoss), relative(std::sqrt(squares), kGradientNorm)}), tolerance);
+    return within(
+        name, std::max({relative(losses[0], kFirstLoss), relative(losses[1], kSecondLoss), relative(std::sqrt(squares), kGradientNorm)}),
+        tolerance);
 }
 
 template <class F> SelfTestCheck guarded(const char* name, const F& check) {

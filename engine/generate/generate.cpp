@@ -30,7 +30,8 @@ std::int64_t sample(const std::vector<float>& scores, const SamplingOptions& opt
 
     std::vector<double> weights(kept);
     double sum = 0;
-    for (std::size_t i = 0; i < kept; ++i) sum += weights[i] = std::exp((static_cast<double>(scores[order[i]]) - scores[order[0]]) / options.temperature);
+    for (std::size_t i = 0; i < kept; ++i)
+        sum += weights[i] = std::exp((static_cast<double>(scores[order[i]]) - scores[order[0]]) / options.temperature);
     if (options.topP < 1) {
         double reached = 0;
         std::size_t count = 0;
@@ -77,7 +78,8 @@ Result<std::vector<std::int64_t>> generate(Network& network, const std::vector<s
         const std::vector<std::int64_t> window(text.end() - std::min(longest, static_cast<std::int64_t>(text.size())), text.end());
         CELLOOM_TRY(scores, nextScores(network, window));
         penaliseRepetition(scores, window, options.repetitionPenalty);
-        const std::int64_t id = options.temperature == 0 ? std::max_element(scores.begin(), scores.end()) - scores.begin() : sample(scores, options, random);
+        const std::int64_t id =
+            options.temperature == 0 ? std::max_element(scores.begin(), scores.end()) - scores.begin() : sample(scores, options, random);
         if (std::find(options.stopTokens.begin(), options.stopTokens.end(), id) != options.stopTokens.end()) break;
         text.push_back(id);
         out.push_back(id);

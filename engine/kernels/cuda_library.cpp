@@ -26,6 +26,8 @@ Status loadCudaKernels(const std::filesystem::path& library) {
     return {};
 }
 
-const CelloomCudaKernels* cudaKernels() { return loaded; }
+const CelloomCudaKernels* cudaKernels() {
+    return loaded;
+}
 
 } // namespace celloom::engine::kernels

@@ -25,7 +25,9 @@ void* currentStream(at::Device device) {
     return c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
 }
 
-void checkLaunch(int code) { TORCH_CHECK(code == 0, "the RMSNorm kernel could not start: ", cudaKernels()->errorText(code)); }
+void checkLaunch(int code) {
+    TORCH_CHECK(code == 0, "the RMSNorm kernel could not start: ", cudaKernels()->errorText(code));
+}
 
 struct RmsNorm : Function<RmsNorm> {
     static at::Tensor forward(AutogradContext* context, const at::Tensor& given, const at::Tensor& weight, double eps) {
@@ -33,8 +35,9 @@ struct RmsNorm : Function<RmsNorm> {
         const std::int64_t dim = x.size(-1), rows = dim == 0 ? 0 : x.numel() / dim;
         at::Tensor y = at::empty_like(x), rstd = at::empty({rows}, x.options());
         if (x.is_cuda())
-            checkLaunch(cudaKernels()->rmsNormForward(x.const_data_ptr<float>(), weight.const_data_ptr<float>(), y.mutable_data_ptr<float>(),
-                                                      rstd.mutable_data_ptr<float>(), rows, dim, eps, currentStream(x.device())));
+            checkLaunch(cudaKernels()->rmsNormForward(x.const_data_ptr<float>(), weight.const_data_ptr<float>(),
+                                                      y.mutable_data_ptr<float>(), rstd.mutable_data_ptr<float>(), rows, dim, eps,
+                                                      currentStream(x.device())));
         else
             rmsNormForwardCpu(x.const_data_ptr<float>(), weight.const_data_ptr<float>(), y.mutable_data_ptr<float>(),
                               rstd.mutable_data_ptr<float>(), rows, dim, eps);
@@ -50,10 +53,10 @@ struct RmsNorm : Function<RmsNorm> {
         at::Tensor dx = at::empty_like(x), dWeight = at::empty_like(weight);
         if (x.is_cuda()) {
             at::Tensor partial = at::empty({cudaKernels()->rmsNormPartialRows(rows), dim}, x.options());
-            checkLaunch(cudaKernels()->rmsNormBackward(dy.const_data_ptr<float>(), x.const_data_ptr<float>(), weight.const_data_ptr<float>(),
-                                                       rstd.const_data_ptr<float>(), dx.mutable_data_ptr<float>(),
-                                                       dWeight.mutable_data_ptr<float>(), partial.mutable_data_ptr<float>(), rows, dim,
-                                                       currentStream(x.device())));
+            checkLaunch(cudaKernels()->rmsNormBackward(dy.const_data_ptr<float>(), x.const_data_ptr<float>(),
+                                                       weight.const_data_ptr<float>(), rstd.const_data_ptr<float>(),
+                                                       dx.mutable_data_ptr<float>(), dWeight.mutable_data_ptr<float>(),
+                                                       partial.mutable_data_ptr<float>(), rows, dim, currentStream(x.device())));
         } else
             rmsNormBackwardCpu(dy.const_data_ptr<float>(), x.const_data_ptr<float>(), weight.const_data_ptr<float>(),
                                rstd.const_data_ptr<float>(), dx.mutable_data_ptr<float>(), dWeight.mutable_data_ptr<float>(), rows, dim);
@@ -61,7 +64,8 @@ struct RmsNorm : Function<RmsNorm> {
     }
 };
 
-template <class T> void runRotary(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, std::int64_t headDim, float direction, at::Tensor& out) {
+template <class T>
+void runRotary(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, std::int64_t headDim, float direction, at::Tensor& out) {
     rotateCpu(RotaryArguments<T>{x.const_data_ptr<T>(), out.mutable_data_ptr<T>(), cos.const_data_ptr<float>(), sin.const_data_ptr<float>(),
                                  x.size(0), x.size(1), x.size(2) / headDim, headDim, x.stride(0), x.stride(1), cos.numel() / (headDim / 2),
                                  direction});
@@ -69,13 +73,16 @@ template <class T> void runRotary(const at::Tensor& x, const at::Tensor& cos, co
 
 at::Tensor rotateBy(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, std::int64_t headDim, float direction) {
     at::Tensor out = at::empty(x.sizes(), x.options());
-    if (x.scalar_type() == at::kFloat) runRotary<float>(x, cos, sin, headDim, direction, out);
-    else runRotary<c10::BFloat16>(x, cos, sin, headDim, direction, out);
+    if (x.scalar_type() == at::kFloat)
+        runRotary<float>(x, cos, sin, headDim, direction, out);
+    else
+        runRotary<c10::BFloat16>(x, cos, sin, headDim, direction, out);
     return out;
 }
 
 struct Rotary : Function<Rotary> {
-    static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, std::int64_t headDim) {
+    static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                              std::int64_t headDim) {
         context->save_for_backward({cos, sin});
         context->saved_data["headDim"] = headDim;
         return rotateBy(x, cos, sin, headDim, 1.0f);
@@ -102,7 +109,8 @@ struct CrossEntropy : Function<CrossEntropy> {
         const auto saved = context->get_saved_variables();
         at::Tensor dLogits = at::empty_like(saved[0]);
         crossEntropyBackwardCpu(saved[0].const_data_ptr<float>(), saved[1].const_data_ptr<std::int64_t>(), saved[2].const_data_ptr<float>(),
-                                gradients[0].item<float>(), dLogits.mutable_data_ptr<float>(), saved[0].size(0), saved[0].size(1)); // on the CPU
+                                gradients[0].item<float>(), dLogits.mutable_data_ptr<float>(), saved[0].size(0),
+                                saved[0].size(1)); // on the CPU
         return {dLogits, at::Tensor()};
     }
 };
@@ -114,9 +122,11 @@ at::Tensor rmsNormReference(const at::Tensor& x, const at::Tensor& weight, doubl
 }
 
 at::Tensor rmsNorm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-    TORCH_CHECK(x.dim() > 0 && weight.dim() == 1 && x.size(-1) == weight.size(0), "last dimension of x ", x.sizes(), " is not that of the weight ", weight.sizes());
+    TORCH_CHECK(x.dim() > 0 && weight.dim() == 1 && x.size(-1) == weight.size(0), "last dimension of x ", x.sizes(),
+                " is not that of the weight ", weight.sizes());
     const bool isFloat = x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
-    if (isFloat && ((x.is_cpu() && weight.is_cpu()) || (x.is_cuda() && cudaKernels() != nullptr))) return RmsNorm::apply(x, weight.contiguous(), eps);
+    if (isFloat && ((x.is_cpu() && weight.is_cpu()) || (x.is_cuda() && cudaKernels() != nullptr)))
+        return RmsNorm::apply(x, weight.contiguous(), eps);
     return rmsNormReference(x, weight, eps);
 }
 

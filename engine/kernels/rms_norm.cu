@@ -1,6 +1,7 @@
 // RMSNorm on CUDA, forward and backward. Contract (cuda_abi.h): contiguous float32, x [rows,dim], weight [dim];
 //   forward:  y = x * rstd * weight, rstd = 1 / sqrt(mean(x^2) + eps)
-//   backward: dx = rstd * (weight dy - n mean(weight dy n)), dWeight = sum over rows of dy n, with n = x * rstd; outputs are overwritten (=).
+//   backward: dx = rstd * (weight dy - n mean(weight dy n)), dWeight = sum over rows of dy n, with n = x * rstd; outputs are overwritten
+//   (=).
 // Reference: rmsNormReference in fused.cpp. One block a row (forward, dx); the weight's gradient is summed in two fixed-order steps,
 // so that the same input gives the same bits. No torch headers here.
 #include "engine/kernels/cuda_abi.h"
@@ -24,14 +25,15 @@ __device__ float blockSum(float value, float* shared) {
     return total;
 }
 
-__global__ void forwardKernel(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ y, float* __restrict__ rstd,
-                              std::int64_t dim, float eps) {
+__global__ void forwardKernel(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ y,
+                              float* __restrict__ rstd, std::int64_t dim, float eps) {
     __shared__ float shared[kThreads / 32];
     const float* row = x + static_cast<std::int64_t>(blockIdx.x) * dim;
     float sum = 0;
     for (std::int64_t i = threadIdx.x; i < dim; i += kThreads) sum += row[i] * row[i];
     const float scale = rsqrtf(blockSum(sum, shared) / static_cast<float>(dim) + eps);
-    for (std::int64_t i = threadIdx.x; i < dim; i += kThreads) y[static_cast<std::int64_t>(blockIdx.x) * dim + i] = row[i] * scale * weight[i];
+    for (std::int64_t i = threadIdx.x; i < dim; i += kThreads)
+        y[static_cast<std::int64_t>(blockIdx.x) * dim + i] = row[i] * scale * weight[i];
     if (threadIdx.x == 0) rstd[blockIdx.x] = scale;
 }
 
@@ -66,13 +68,19 @@ __global__ void weightSumKernel(const float* __restrict__ partial, float* __rest
     dWeight[column] = sum;
 }
 
-std::int64_t partialRows(std::int64_t rows) { return (rows + kRowsPerPartial - 1) / kRowsPerPartial; }
-unsigned columnBlocks(std::int64_t dim) { return static_cast<unsigned>((dim + kThreads - 1) / kThreads); }
+std::int64_t partialRows(std::int64_t rows) {
+    return (rows + kRowsPerPartial - 1) / kRowsPerPartial;
+}
+unsigned columnBlocks(std::int64_t dim) {
+    return static_cast<unsigned>((dim + kThreads - 1) / kThreads);
+}
 
-int rmsNormForward(const float* x, const float* weight, float* y, float* rstd, std::int64_t rows, std::int64_t dim, double eps, void* stream) {
+int rmsNormForward(const float* x, const float* weight, float* y, float* rstd, std::int64_t rows, std::int64_t dim, double eps,
+                   void* stream) {
     if (rows == 0 || dim == 0) return cudaSuccess;
     if (rows > 0x7fffffff) return cudaErrorInvalidConfiguration;
-    forwardKernel<<<static_cast<unsigned>(rows), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(x, weight, y, rstd, dim, static_cast<float>(eps));
+    forwardKernel<<<static_cast<unsigned>(rows), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(x, weight, y, rstd, dim,
+                                                                                                   static_cast<float>(eps));
     return cudaGetLastError();
 }
 
@@ -91,10 +99,14 @@ int rmsNormBackward(const float* dy, const float* x, const float* weight, const 
     return cudaGetLastError();
 }
 
-const char* errorText(int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); }
+const char* errorText(int code) {
+    return cudaGetErrorString(static_cast<cudaError_t>(code));
+}
 
 const CelloomCudaKernels kKernels = {CELLOOM_CUDA_ABI, rmsNormForward, rmsNormBackward, partialRows, errorText};
 
 } // namespace
 
-extern "C" const CelloomCudaKernels* celloomCudaKernels() { return &kKernels; }
+extern "C" const CelloomCudaKernels* celloomCudaKernels() {
+    return &kKernels;
+}

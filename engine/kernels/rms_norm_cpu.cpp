@@ -23,7 +23,8 @@ CELLOOM_CLONES float forwardRow(const float* x, const float* weight, float* y, s
 }
 
 // With n = x * rstd:  dx = rstd * (w dy - n * mean(w dy n)),  dWeight += dy n.
-CELLOOM_CLONES void backwardRow(const float* dy, const float* x, const float* weight, float rstd, float* dx, float* dWeight, std::int64_t dim) {
+CELLOOM_CLONES void backwardRow(const float* dy, const float* x, const float* weight, float rstd, float* dx, float* dWeight,
+                                std::int64_t dim) {
     float dot = 0;
 #pragma omp simd reduction(+ : dot)
     for (std::int64_t i = 0; i < dim; ++i) dot += weight[i] * dy[i] * x[i];

@@ -8,9 +8,15 @@
 namespace celloom::engine::kernels {
 namespace {
 
-inline float toFloat(float value) { return value; }
-inline float toFloat(c10::BFloat16 value) { return std::bit_cast<float>(static_cast<std::uint32_t>(value.x) << 16); }
-inline void put(float& out, float value) { out = value; }
+inline float toFloat(float value) {
+    return value;
+}
+inline float toFloat(c10::BFloat16 value) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(value.x) << 16);
+}
+inline void put(float& out, float value) {
+    out = value;
+}
 /// To the nearest, ties to even, as c10 rounds; without its branch, which keeps the compiler from vectorising.
 inline void put(c10::BFloat16& out, float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -19,7 +25,8 @@ inline void put(c10::BFloat16& out, float value) {
 }
 
 template <class T>
-[[gnu::always_inline]] inline void row(const T* x, T* out, const float* cos, const float* sin, std::int64_t heads, std::int64_t dim, float direction) {
+[[gnu::always_inline]] inline void row(const T* x, T* out, const float* cos, const float* sin, std::int64_t heads, std::int64_t dim,
+                                       float direction) {
     const std::int64_t half = dim / 2;
     for (std::int64_t head = 0; head < heads; ++head, x += dim, out += dim) {
 #pragma omp simd
@@ -32,7 +39,8 @@ template <class T>
     }
 }
 
-CELLOOM_CLONES void rotateRow(const float* x, float* out, const float* cos, const float* sin, std::int64_t heads, std::int64_t dim, float direction) {
+CELLOOM_CLONES void rotateRow(const float* x, float* out, const float* cos, const float* sin, std::int64_t heads, std::int64_t dim,
+                              float direction) {
     row(x, out, cos, sin, heads, dim, direction);
 }
 CELLOOM_CLONES void rotateRow(const c10::BFloat16* x, c10::BFloat16* out, const float* cos, const float* sin, std::int64_t heads,
@@ -53,7 +61,11 @@ template <class T> void rotateAll(const RotaryArguments<T>& a) {
 
 } // namespace
 
-void rotateCpu(const RotaryArguments<float>& arguments) { rotateAll(arguments); }
-void rotateCpu(const RotaryArguments<c10::BFloat16>& arguments) { rotateAll(arguments); }
+void rotateCpu(const RotaryArguments<float>& arguments) {
+    rotateAll(arguments);
+}
+void rotateCpu(const RotaryArguments<c10::BFloat16>& arguments) {
+    rotateAll(arguments);
+}
 
 } // namespace celloom::engine::kernels

@@ -16,8 +16,10 @@ Result<graph::ExpandedModel> modelOf(const Recipe& recipe) {
     const bool isPreset = std::filesystem::path(source).filename() == source && families::buildPreset(source).has_value();
     CELLOOM_TRY(document, families::openModel(isPreset ? source : recipe.resolvePath(source).string()));
     CELLOOM_TRY(overrides, recipe.modelOverrides());
-    const bool hasVocab = std::any_of(document.main.hyper.begin(), document.main.hyper.end(), [](const auto& hyper) { return hyper.name == "vocab"; });
-    if (hasVocab && recipe.text("tokenizer.path").empty() && !overrides.contains("vocab")) overrides["vocab"] = recipe.integer("tokenizer.vocab_size");
+    const bool hasVocab =
+        std::any_of(document.main.hyper.begin(), document.main.hyper.end(), [](const auto& hyper) { return hyper.name == "vocab"; });
+    if (hasVocab && recipe.text("tokenizer.path").empty() && !overrides.contains("vocab"))
+        overrides["vocab"] = recipe.integer("tokenizer.vocab_size");
     graph::Expansion expansion = graph::expand(document, overrides);
     if (!expansion.ok()) return tl::unexpected(expansion.firstError());
     return std::move(expansion.model);

@@ -26,7 +26,8 @@ Outcome runEngine(const QStringList& arguments) {
     QProcess process;
     process.start(CELLOOM_BIN "/celloom-engine", arguments);
     if (!process.waitForFinished(120000)) process.kill();
-    return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, process.readAllStandardOutput().toStdString(), process.readAllStandardError().toStdString()};
+    return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, process.readAllStandardOutput().toStdString(),
+            process.readAllStandardError().toStdString()};
 }
 
 at::Tensor tensorOf(const fs::path& path, const std::string& name) {
@@ -36,7 +37,9 @@ at::Tensor tensorOf(const fs::path& path, const std::string& name) {
     return tensor->clone();
 }
 
-double largest(const at::Tensor& difference) { return difference.abs().max().item<double>(); }
+double largest(const at::Tensor& difference) {
+    return difference.abs().max().item<double>();
+}
 
 } // namespace
 
@@ -67,23 +70,29 @@ void TestModelVerbs::forwardEqualsTheFixture_data() {
 void TestModelVerbs::forwardEqualsTheFixture() {
     QFETCH(QString, name);
     const QString folder = QString(CELLOOM_FIXTURES "/%1").arg(name);
-    const Outcome outcome = runEngine({"forward", "--model", folder, "--inputs", folder + "/inputs.safetensors", "--out", path("o.safetensors"), "--hidden"});
+    const Outcome outcome =
+        runEngine({"forward", "--model", folder, "--inputs", folder + "/inputs.safetensors", "--out", path("o.safetensors"), "--hidden"});
     QVERIFY2(outcome.code == 0, outcome.err.c_str());
     const fs::path written = path("o.safetensors").toStdString(), expected = (folder + "/expected.safetensors").toStdString();
-    for (const char* part : {"logits", "hidden.0", "hidden.1", "hidden.2"}) QVERIFY2(largest(tensorOf(written, part) - tensorOf(expected, part)) < 5e-5, part);
+    for (const char* part : {"logits", "hidden.0", "hidden.1", "hidden.2"})
+        QVERIFY2(largest(tensorOf(written, part) - tensorOf(expected, part)) < 5e-5, part);
     const json numbers = json::parse(*readFile((folder + "/expected.json").toStdString()));
-    QVERIFY(std::abs(tensorOf(written, "loss").item<double>() - numbers["loss_f32"].get<double>()) < numbers["suggested_tolerance"]["loss_abs"].get<double>());
+    QVERIFY(std::abs(tensorOf(written, "loss").item<double>() - numbers["loss_f32"].get<double>()) <
+            numbers["suggested_tolerance"]["loss_abs"].get<double>());
 }
 
 void TestModelVerbs::forwardHonoursTheMask() {
     const QString folder = CELLOOM_FIXTURES "/baichuan_7b";
     const fs::path inputs = (folder + "/inputs.safetensors").toStdString(), expected = (folder + "/expected.safetensors").toStdString();
     const at::Tensor mask = tensorOf(inputs, "attention_mask_left");
-    QVERIFY(writeSafetensors(path("left.safetensors").toStdString(), {{"input_ids", tensorOf(inputs, "input_ids_left")}, {"attention_mask", mask}}));
-    const Outcome outcome = runEngine({"forward", "--model", folder, "--inputs", path("left.safetensors"), "--out", path("o.safetensors"), "--json"});
+    QVERIFY(writeSafetensors(path("left.safetensors").toStdString(),
+                             {{"input_ids", tensorOf(inputs, "input_ids_left")}, {"attention_mask", mask}}));
+    const Outcome outcome =
+        runEngine({"forward", "--model", folder, "--inputs", path("left.safetensors"), "--out", path("o.safetensors"), "--json"});
     QVERIFY2(outcome.code == 0, outcome.err.c_str());
     QVERIFY(json::parse(outcome.out)["tensors"]["logits"] == json({2, 24, 512}));
-    QVERIFY(largest((tensorOf(path("o.safetensors").toStdString(), "logits") - tensorOf(expected, "logits_left")) * mask.unsqueeze(-1)) < 5e-5);
+    QVERIFY(largest((tensorOf(path("o.safetensors").toStdString(), "logits") - tensorOf(expected, "logits_left")) * mask.unsqueeze(-1)) <
+            5e-5);
 }
 
 void TestModelVerbs::forwardRefusesInputsThatDoNotFit() {
@@ -92,8 +101,10 @@ void TestModelVerbs::forwardRefusesInputsThatDoNotFit() {
     const at::Tensor ids = tensorOf(inputs, "input_ids");
     const auto refused = [&](const std::map<std::string, at::Tensor>& tensors, const char* says) {
         if (!writeSafetensors(path("bad.safetensors").toStdString(), tensors)) return false;
-        const Outcome outcome = runEngine({"forward", "--model", folder, "--inputs", path("bad.safetensors"), "--out", path("never.safetensors")});
-        return outcome.code == protocol::BadInput && outcome.err.find(says) != std::string::npos && !QFile::exists(path("never.safetensors"));
+        const Outcome outcome =
+            runEngine({"forward", "--model", folder, "--inputs", path("bad.safetensors"), "--out", path("never.safetensors")});
+        return outcome.code == protocol::BadInput && outcome.err.find(says) != std::string::npos &&
+               !QFile::exists(path("never.safetensors"));
     };
     QVERIFY(refused({{"ids", ids}}, "input_ids"));
     QVERIFY(refused({{"input_ids", ids[0]}}, "[B, T]"));
@@ -108,7 +119,8 @@ void TestModelVerbs::exportedModelGivesTheSameLogits() {
     const Outcome exported = runEngine({"export-model", folder, "--out", path("exported")});
     QVERIFY2(exported.code == 0, exported.err.c_str());
     for (const QString& model : {folder, path("exported")}) {
-        const Outcome outcome = runEngine({"forward", "--model", model, "--inputs", folder + "/inputs.safetensors", "--out", path(model == folder ? "a.st" : "b.st")});
+        const Outcome outcome = runEngine(
+            {"forward", "--model", model, "--inputs", folder + "/inputs.safetensors", "--out", path(model == folder ? "a.st" : "b.st")});
         QVERIFY2(outcome.code == 0, outcome.err.c_str());
     }
     QVERIFY(at::equal(tensorOf(path("a.st").toStdString(), "logits"), tensorOf(path("b.st").toStdString(), "logits")));

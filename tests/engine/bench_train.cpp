@@ -28,13 +28,20 @@ Options parse(int argc, char** argv) {
     Options out;
     for (int i = 1; i < argc; ++i) {
         const auto next = [&] { return i + 1 < argc ? argv[++i] : ""; };
-        if (!std::strcmp(argv[i], "--preset")) out.preset = next();
-        else if (!std::strcmp(argv[i], "--batch")) out.batch = std::atoi(next());
-        else if (!std::strcmp(argv[i], "--length")) out.length = std::atoi(next());
-        else if (!std::strcmp(argv[i], "--steps")) out.steps = std::atoi(next());
-        else if (!std::strcmp(argv[i], "--threads")) out.threads = std::atoi(next());
-        else if (!std::strcmp(argv[i], "--o2")) out.isO2 = true;
-        else if (!std::strcmp(argv[i], "--allocator")) out.ownAllocator = std::strcmp(next(), "system") != 0;
+        if (!std::strcmp(argv[i], "--preset"))
+            out.preset = next();
+        else if (!std::strcmp(argv[i], "--batch"))
+            out.batch = std::atoi(next());
+        else if (!std::strcmp(argv[i], "--length"))
+            out.length = std::atoi(next());
+        else if (!std::strcmp(argv[i], "--steps"))
+            out.steps = std::atoi(next());
+        else if (!std::strcmp(argv[i], "--threads"))
+            out.threads = std::atoi(next());
+        else if (!std::strcmp(argv[i], "--o2"))
+            out.isO2 = true;
+        else if (!std::strcmp(argv[i], "--allocator"))
+            out.ownAllocator = std::strcmp(next(), "system") != 0;
     }
     return out;
 }
@@ -55,7 +62,8 @@ int main(int argc, char** argv) {
     const std::int64_t vocabulary = expansion.model.hyperInteger("vocab", 0);
     recipe::TreatmentTable plain;
     plain.cells.resize(expansion.model.cells.size());
-    const auto network = must(engine::Network::create(std::move(expansion.model), plain, {.ampLevel = options.isO2 ? engine::AmpLevel::O2 : engine::AmpLevel::O0}));
+    const auto network = must(engine::Network::create(std::move(expansion.model), plain,
+                                                      {.ampLevel = options.isO2 ? engine::AmpLevel::O2 : engine::AmpLevel::O0}));
     const at::Tensor ids = at::randint(3, vocabulary, {options.batch, options.length}, at::detail::createCPUGenerator(1), at::kLong);
 
     std::vector<double> seconds;

@@ -42,7 +42,8 @@ struct LoneCell {
     LoneCell(const std::string& type, const Params& params, at::ScalarType compute = at::kDouble, at::ScalarType stored = at::kDouble) {
         const graph::CellInstance instance = instanceOf(type, params);
         cell = CellRegistry::standard().make(instance);
-        for (const graph::WeightSpec& spec : instance.weights) weights.push_back(normal(spec.dims, 77 + weights.size(), stored).requires_grad_(true));
+        for (const graph::WeightSpec& spec : instance.weights)
+            weights.push_back(normal(spec.dims, 77 + weights.size(), stored).requires_grad_(true));
         cell->bind(weights, compute, 0);
     }
     std::vector<at::Tensor> operator()(std::vector<at::Tensor> inputs) {

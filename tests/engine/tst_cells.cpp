@@ -97,8 +97,10 @@ void TestCells::gradientsEqualFiniteDifferences_data() {
     biased["has_bias"] = true;
     row("Dense", "Dense", dense, "2 3 3");
     row("Dense with bias", "Dense", biased, "2 3 3");
-    row("Embedding", "Embedding", {{"vocab_size", std::int64_t(7)}, {"embedding_size", std::int64_t(3)}, {"padding_idx", std::int64_t(-1)}}, "ids");
-    row("Embedding that shares its weight", "Embedding", {{"vocab_size", std::int64_t(7)}, {"embedding_size", std::int64_t(3)}, {"shares_weight", true}}, "ids");
+    row("Embedding", "Embedding", {{"vocab_size", std::int64_t(7)}, {"embedding_size", std::int64_t(3)}, {"padding_idx", std::int64_t(-1)}},
+        "ids");
+    row("Embedding that shares its weight", "Embedding",
+        {{"vocab_size", std::int64_t(7)}, {"embedding_size", std::int64_t(3)}, {"shares_weight", true}}, "ids");
     row("RMSNorm", "RMSNorm", {{"dim", std::int64_t(5)}, {"eps", 1e-6}}, "2 3 5");
     row("LayerNorm", "LayerNorm", {{"dim", std::int64_t(5)}, {"eps", 1e-5}}, "2 3 5");
     row("Dropout", "Dropout", {{"p", 0.4}}, "2 3 5");
@@ -142,7 +144,8 @@ void TestCells::gradientsEqualFiniteDifferences() {
     cell.context.isTraining = true;
     cell.context.dropoutSeed = 5;
     std::vector<at::Tensor> inputs;
-    if (shapes == "ids") inputs.push_back(at::randint(0, 7, {2, 4}, at::detail::createCPUGenerator(1), at::kLong));
+    if (shapes == "ids")
+        inputs.push_back(at::randint(0, 7, {2, 4}, at::detail::createCPUGenerator(1), at::kLong));
     else
         for (const QString& part : shapes.split(';')) {
             std::vector<std::int64_t> shape;
@@ -179,7 +182,8 @@ void TestCells::normalisedHeadHasUnitRows() {
     LoneCell cell("LMHead", {{"hidden_size", std::int64_t(2)}, {"vocab_size", std::int64_t(2)}, {"kind", "normalised"s}});
     cell.weights[0].detach().copy_(at::tensor(std::vector<double>{3, 4, 0, -2}, at::kDouble).reshape({2, 2}));
     const at::Tensor logits = cell({at::tensor(std::vector<double>{5, 10}, at::kDouble).reshape({1, 1, 2})})[0];
-    QVERIFY(at::allclose(logits, at::tensor(std::vector<double>{5 * 0.6 + 10 * 0.8, -10}, at::kDouble).reshape({1, 1, 2}))); // rows (0.6, 0.8), (0, -1)
+    QVERIFY(at::allclose(
+        logits, at::tensor(std::vector<double>{5 * 0.6 + 10 * 0.8, -10}, at::kDouble).reshape({1, 1, 2}))); // rows (0.6, 0.8), (0, -1)
 }
 
 void TestCells::groupsAreSplitEachByItself() {
@@ -218,10 +222,12 @@ void TestCells::groupedQueryEqualsRepeatedHeads() {
 }
 
 void TestCells::alibiSlopesFollowThePaper() {
-    // With q = 0 the scores are the bias alone. Two keys: weights 1 / (1 + e^-slope) on the nearer one. v of the nearer key is 1, of the other 0.
-    // Six heads: 2^-2, 2^-4, 2^-6, 2^-8, then 2^-1, 2^-3 (every other slope of eight heads).
+    // With q = 0 the scores are the bias alone. Two keys: weights 1 / (1 + e^-slope) on the nearer one. v of the nearer key is 1, of the
+    // other 0. Six heads: 2^-2, 2^-4, 2^-6, 2^-8, then 2^-1, 2^-3 (every other slope of eight heads).
     using namespace std::string_literals;
-    LoneCell cell("Attention", {{"num_heads", std::int64_t(6)}, {"num_kv_heads", std::int64_t(6)}, {"head_dim", std::int64_t(1)}, {"position", "alibi"s}});
+    LoneCell cell(
+        "Attention",
+        {{"num_heads", std::int64_t(6)}, {"num_kv_heads", std::int64_t(6)}, {"head_dim", std::int64_t(1)}, {"position", "alibi"s}});
     const at::Tensor zero = at::zeros_like(normal({1, 2, 6}, 1));
     at::Tensor v = zero.clone();
     v[0][1].fill_(1);
@@ -245,6 +251,8 @@ void TestCells::rotaryFollowsItsDefinition() {
     cell.context.positions = at::tensor(std::vector<std::int64_t>{2, 0, 1}).reshape({1, 3});
     const at::Tensor moved = cell({x})[0];
     QVERIFY(at::equal(moved[0][0], y[0][2]) && at::equal(moved[0][1], y[0][0]));
+    cell.context.positions = at::tensor(std::vector<std::int64_t>{7, 8, 9}).reshape({1, 3}); // a document that goes on from another row
+    QVERIFY(std::abs(cell({x})[0][0][0][0].item<double>() - std::cos(7)) < 1e-6);
 }
 
 void TestCells::rotaryScalingChangesTheAngles() {
@@ -260,13 +268,15 @@ void TestCells::rotaryScalingChangesTheAngles() {
         const at::Tensor y = cell({x})[0][0][position];
         return std::atan2(y[pair + 2].item<double>(), y[pair].item<double>());
     };
-    QVERIFY(std::abs(angle("linear", 4, 3, 0) - 1.5) < 1e-6); // positions halved
+    QVERIFY(std::abs(angle("linear", 4, 3, 0) - 1.5) < 1e-6);                     // positions halved
     QVERIFY(std::abs(angle("dynamic", 4, 3, 1) - angle("none", 4, 3, 1)) < 1e-9); // not longer than trained on
     // T = 8, max 4, factor 2, D = 4: base 10000 * (2 * 8 / 4 - 1)^(4 / 2) = 90000; pair 1 turns by position / 90000^(1/2) = position / 300
     QVERIFY(std::abs(angle("dynamic", 8, 3, 1) - 0.01) < 1e-6);
     // llama3: pairs turn by 1 and by 1/100 a position; original length / wave length = length · frequency / 2π. With 100 the first is 15.9,
-    // above 4: kept; the second 0.159, below 1: divided by 8. With 1000 the second is 1.592: (1.592 - 1) / (4 - 1) of it kept, the rest divided.
-    const Params longest100{{"factor", 8.0}, {"max_positions", std::int64_t(100)}}, longest1000{{"factor", 8.0}, {"max_positions", std::int64_t(1000)}};
+    // above 4: kept; the second 0.159, below 1: divided by 8. With 1000 the second is 1.592: (1.592 - 1) / (4 - 1) of it kept, the rest
+    // divided.
+    const Params longest100{{"factor", 8.0}, {"max_positions", std::int64_t(100)}},
+        longest1000{{"factor", 8.0}, {"max_positions", std::int64_t(1000)}};
     QVERIFY(std::abs(angle("llama3", 4, 3, 0, longest100) - 3) < 1e-6);
     QVERIFY(std::abs(angle("llama3", 4, 3, 1, longest100) - 3 * 0.01 / 8) < 1e-7);
     const double kept = (1000 * 0.01 / (2 * 3.14159265358979) - 1) / 3;
@@ -298,10 +308,12 @@ void TestCells::attentionDropoutWithoutDropoutIsAttention() {
 }
 
 void TestCells::attentionMaskPortHidesKeys() {
-    LoneCell cell("Attention", {{"num_heads", std::int64_t(1)}, {"num_kv_heads", std::int64_t(1)}, {"head_dim", std::int64_t(2)}, {"causal", false}});
+    LoneCell cell("Attention",
+                  {{"num_heads", std::int64_t(1)}, {"num_kv_heads", std::int64_t(1)}, {"head_dim", std::int64_t(2)}, {"causal", false}});
     const at::Tensor q = normal({1, 3, 2}, 1), k = normal({1, 4, 2}, 2), v = normal({1, 4, 2}, 3);
     at::Tensor mask = at::arange(4).lt(3).reshape({1, 1, 4}).expand({1, 3, 4}); // the last key is hidden
-    LoneCell shorter("Attention", {{"num_heads", std::int64_t(1)}, {"num_kv_heads", std::int64_t(1)}, {"head_dim", std::int64_t(2)}, {"causal", false}});
+    LoneCell shorter("Attention",
+                     {{"num_heads", std::int64_t(1)}, {"num_kv_heads", std::int64_t(1)}, {"head_dim", std::int64_t(2)}, {"causal", false}});
     QVERIFY(at::allclose(cell({q, k, v, mask})[0], shorter({q, k.narrow(1, 0, 3), v.narrow(1, 0, 3)})[0]));
 }
 

@@ -100,9 +100,9 @@ void TestGenerate::topKAndTopPCutTheTail() {
     };
     QCOMPARE(seen({}).size(), std::size_t(6));
     QCOMPARE(seen({.topK = 2}), (std::set<std::int64_t>{0, 1}));
-    QCOMPARE(seen({.topP = 0.7}), (std::set<std::int64_t>{0, 1}));  // 0.5 + 0.25 reaches 0.7
+    QCOMPARE(seen({.topP = 0.7}), (std::set<std::int64_t>{0, 1})); // 0.5 + 0.25 reaches 0.7
     QCOMPARE(seen({.topP = 0.8}), (std::set<std::int64_t>{0, 1, 2}));
-    QCOMPARE(seen({.topP = 0.01}), (std::set<std::int64_t>{0}));    // never empty
+    QCOMPARE(seen({.topP = 0.01}), (std::set<std::int64_t>{0}));              // never empty
     QCOMPARE(seen({.topK = 3, .topP = 0.8}), (std::set<std::int64_t>{0, 1})); // of the three kept (0.9), 0.75 is 0.83
 }
 

@@ -18,8 +18,12 @@ using namespace celloom::engine;
 
 namespace {
 
-at::Tensor normal(at::IntArrayRef shape, std::uint64_t seed) { return at::randn(shape, at::detail::createCPUGenerator(seed), at::kFloat); }
-at::Tensor leaf(const at::Tensor& tensor) { return tensor.detach().clone().requires_grad_(true); }
+at::Tensor normal(at::IntArrayRef shape, std::uint64_t seed) {
+    return at::randn(shape, at::detail::createCPUGenerator(seed), at::kFloat);
+}
+at::Tensor leaf(const at::Tensor& tensor) {
+    return tensor.detach().clone().requires_grad_(true);
+}
 
 /// Largest difference relative to the largest expected value.
 double difference(const at::Tensor& actual, const at::Tensor& expected) {
@@ -90,7 +94,8 @@ void TestKernels::rmsNormOnCudaEqualsItsReference() {
     const auto choice = openDevice("cuda");
     if (!choice) QSKIP("skipped: no GPU");
     QVERIFY2(kernels::cudaKernels() != nullptr, choice->note.c_str());
-    for (const int dim : {1, 37, 256, 5120}) compareRmsNorm(normal({3, 70, dim}, 1), normal({dim}, 2), normal({3, 70, dim}, 3), choice->device);
+    for (const int dim : {1, 37, 256, 5120})
+        compareRmsNorm(normal({3, 70, dim}, 1), normal({dim}, 2), normal({3, 70, dim}, 3), choice->device);
 }
 
 void TestKernels::rotaryEqualsItsReference_data() {
@@ -141,8 +146,10 @@ void TestKernels::crossEntropyEqualsItsReference() {
     loss1.backward();
     loss2.backward();
     QVERIFY(std::abs(loss1.item<double>() - loss2.item<double>()) < 1e-6 * std::max(1.0, loss2.item<double>()));
-    if (vocabulary > 1) QVERIFY(difference(l1.grad(), l2.grad()) < 2e-6);
-    else QVERIFY(l1.grad().abs().max().item<double>() < 1e-6);
+    if (vocabulary > 1)
+        QVERIFY(difference(l1.grad(), l2.grad()) < 2e-6);
+    else
+        QVERIFY(l1.grad().abs().max().item<double>() < 1e-6);
 }
 
 void TestKernels::crossEntropyOfExtremesIsRight() {

@@ -21,7 +21,9 @@ using Tensors = std::map<std::string, at::Tensor>;
 
 namespace {
 
-fs::path fixture() { return fs::path(CELLOOM_FIXTURES) / "baichuan_7b"; }
+fs::path fixture() {
+    return fs::path(CELLOOM_FIXTURES) / "baichuan_7b";
+}
 
 Tensors fixtureTensors() {
     const auto file = SafetensorsFile::open(fixture() / "model.safetensors");
@@ -94,7 +96,8 @@ void TestModelFolder::opensShards() {
     const fs::path folder = root() / "sharded";
     fs::create_directories(folder);
     fs::copy_file(fixture() / "config.json", folder / "config.json");
-    for (int part = 0; part < 2; ++part) QVERIFY(writeSafetensors(folder / ("model-0000" + std::to_string(part + 1) + "-of-00002.safetensors"), parts[part]));
+    for (int part = 0; part < 2; ++part)
+        QVERIFY(writeSafetensors(folder / ("model-0000" + std::to_string(part + 1) + "-of-00002.safetensors"), parts[part]));
     QVERIFY(writeFileAtomically(folder / "model.safetensors.index.json", index.dump()));
     QVERIFY(sameWeights(*load(folder), *load(fixture())));
     fs::remove(folder / "model-00002-of-00002.safetensors");
@@ -127,7 +130,8 @@ void TestModelFolder::listsAllThatDoesNotFit() {
     tensors["model.norm.weight"] = at::ones({65});
     tensors["model.embed_tokens.weight"] = tensors["model.embed_tokens.weight"].to(at::kInt);
     const Error error = refusalOf(folderWith("misfit", tensors));
-    for (const char* part : {"missing: model.layers.1.self_attn.o_proj.weight, lm_head.weight", "unexpected: model.layers.2.mlp.up_proj.weight", "[65], expected [64]", "Int [512, 64]"})
+    for (const char* part : {"missing: model.layers.1.self_attn.o_proj.weight, lm_head.weight",
+                             "unexpected: model.layers.2.mlp.up_proj.weight", "[65], expected [64]", "Int [512, 64]"})
         QVERIFY2(error.message.find(part) != std::string::npos, error.text().c_str());
     QVERIFY(!error.hint.empty());
 }
@@ -152,7 +156,8 @@ void TestModelFolder::refusesIndexThatLeavesTheFolder() {
     const fs::path folder = folderWith("leaving", {});
     fs::remove(folder / "model.safetensors");
     for (const char* name : {"../model.safetensors", "/etc/passwd", "weights.bin"}) {
-        QVERIFY(writeFileAtomically(folder / "model.safetensors.index.json", nlohmann::json{{"weight_map", {{"lm_head.weight", name}}}}.dump()));
+        QVERIFY(writeFileAtomically(folder / "model.safetensors.index.json",
+                                    nlohmann::json{{"weight_map", {{"lm_head.weight", name}}}}.dump()));
         QVERIFY(refusalOf(folder).place.ends_with("index.json"));
     }
 }
@@ -173,8 +178,10 @@ void TestModelFolder::opensTheNewestCompleteCheckpointOfARun() {
     fs::create_directories(run / "checkpoints");
     QVERIFY(writeFileAtomically(run / "recipe.json", "{}"));
     QVERIFY(refusalOf(run).message.find("no checkpoint") != std::string::npos);
-    for (const char* name : {"step-000090", "step-000200", "step-1000000", "step-000300"}) fs::copy(folderWith(name, fixtureTensors()), run / "checkpoints" / name);
-    for (const char* name : {"step-000090", "step-000200", "step-1000000"}) QVERIFY(writeManifest(run / "checkpoints" / name)); // 300 was never finished
+    for (const char* name : {"step-000090", "step-000200", "step-1000000", "step-000300"})
+        fs::copy(folderWith(name, fixtureTensors()), run / "checkpoints" / name);
+    for (const char* name : {"step-000090", "step-000200", "step-1000000"})
+        QVERIFY(writeManifest(run / "checkpoints" / name)); // 300 was never finished
     const auto folder = openModelFolder(run);
     QVERIFY2(folder, folder ? "" : folder.error().text().c_str());
     QCOMPARE(folder->path.filename().string(), std::string("step-1000000"));
@@ -186,10 +193,12 @@ void TestModelFolder::exportReadsBackAndIsWhole() {
     const fs::path tokenizer = root() / "tok";
     QVERIFY(writeFileAtomically(tokenizer, "a tokenizer"));
     QVERIFY(exportModel(*network, folder->document, tokenizer, root() / "out" / "model"));
-    for (const char* name : {"model.safetensors", "config.json", "model.cells.json", "tokenizer.model"}) QVERIFY(fs::exists(root() / "out" / "model" / name));
+    for (const char* name : {"model.safetensors", "config.json", "model.cells.json", "tokenizer.model"})
+        QVERIFY(fs::exists(root() / "out" / "model" / name));
     QVERIFY(sameWeights(*load(root() / "out" / "model"), *network));
     // The names that other tools look for are those of the published checkpoint.
-    const auto written = SafetensorsFile::open(root() / "out" / "model" / "model.safetensors"), original = SafetensorsFile::open(fixture() / "model.safetensors");
+    const auto written = SafetensorsFile::open(root() / "out" / "model" / "model.safetensors"),
+               original = SafetensorsFile::open(fixture() / "model.safetensors");
     QCOMPARE((*written)->names(), (*original)->names());
     QCOMPARE((*written)->metadata().at("format"), std::string("pt"));
     const auto again = exportModel(*network, folder->document, tokenizer, root() / "out" / "model");

@@ -27,7 +27,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-fs::path fixture(const QString& name) { return fs::path(CELLOOM_FIXTURES) / name.toStdString(); }
+fs::path fixture(const QString& name) {
+    return fs::path(CELLOOM_FIXTURES) / name.toStdString();
+}
 
 template <class T> T must(Result<T> result) {
     if (!result) qFatal("%s", result.error().text().c_str());
@@ -51,10 +53,16 @@ struct Fixture {
     at::Tensor logits(const Batch& batch) { return must(network->forward(batch)).at("logits"); }
 };
 
-double largest(const at::Tensor& difference) { return difference.abs().max().item<double>(); }
+double largest(const at::Tensor& difference) {
+    return difference.abs().max().item<double>();
+}
 
 graph::ExpandedModel tiny(const std::map<std::string, graph::ParamValue>& overrides = {}) {
-    std::map<std::string, graph::ParamValue> small{{"vocab", std::int64_t(50)}, {"hidden", std::int64_t(16)}, {"layers", std::int64_t(2)}, {"heads", std::int64_t(2)}, {"intermediate", std::int64_t(24)}};
+    std::map<std::string, graph::ParamValue> small{{"vocab", std::int64_t(50)},
+                                                   {"hidden", std::int64_t(16)},
+                                                   {"layers", std::int64_t(2)},
+                                                   {"heads", std::int64_t(2)},
+                                                   {"intermediate", std::int64_t(24)}};
     for (const auto& [name, value] : overrides) small[name] = value;
     graph::Expansion expansion = graph::expand(must(families::buildPreset("baichuan-tiny")), small);
     if (!expansion.ok()) qFatal("%s", expansion.firstError().text().c_str());
@@ -69,7 +77,9 @@ std::unique_ptr<Network> makeTiny(const NetworkOptions& options = {}, const std:
     return must(Network::create(std::move(model), treatment, options));
 }
 
-at::Tensor ids(std::int64_t count, std::int64_t start) { return ((at::arange(count) * 7 + start) % 47 + 3).unsqueeze(0); }
+at::Tensor ids(std::int64_t count, std::int64_t start) {
+    return ((at::arange(count) * 7 + start) % 47 + 3).unsqueeze(0);
+}
 
 } // namespace
 
@@ -131,7 +141,8 @@ void TestNetwork::logitsAndHiddenStatesEqualTheFixture() {
     options.observer = [&](const graph::CellInstance& cell, const std::vector<at::Tensor>& outputs) {
         if (cell.type == "Embedding") hidden["hidden.0"] = outputs[0];
         for (int layer = 0; layer < 2; ++layer)
-            if (cell.path == "layers." + std::to_string(layer) + ".mlp_residual") hidden["hidden." + std::to_string(layer + 1)] = outputs[0];
+            if (cell.path == "layers." + std::to_string(layer) + ".mlp_residual")
+                hidden["hidden." + std::to_string(layer + 1)] = outputs[0];
     };
     const auto outputs = must(f.network->forward({.inputIds = f.input("input_ids")}, options));
     QVERIFY(largest(outputs.at("logits") - f.wanted("logits")) < f.tolerance("logits_abs"));
@@ -174,7 +185,8 @@ void TestNetwork::lossAndEveryGradientEqualTheFixture() {
         ++compared;
     }
     const auto names = f.expected->names();
-    QCOMPARE(std::ptrdiff_t(compared), std::count_if(names.begin(), names.end(), [](const std::string& key) { return key.starts_with("grad."); }));
+    QCOMPARE(std::ptrdiff_t(compared),
+             std::count_if(names.begin(), names.end(), [](const std::string& key) { return key.starts_with("grad."); }));
 }
 
 void TestNetwork::greedyTextEqualsTheFixture() {
@@ -190,7 +202,9 @@ void TestNetwork::greedyTextEqualsTheFixture() {
     QCOMPARE(ids, std::vector<std::int64_t>(wanted.const_data_ptr<std::int64_t>(), wanted.const_data_ptr<std::int64_t>() + wanted.numel()));
 }
 
-void TestNetwork::packedDocumentsEqualThemselvesAlone_data() { everyFixture_data(); }
+void TestNetwork::packedDocumentsEqualThemselvesAlone_data() {
+    everyFixture_data();
+}
 
 void TestNetwork::packedDocumentsEqualThemselvesAlone() {
     QFETCH(QString, name);
@@ -237,8 +251,11 @@ void TestNetwork::llamaEqualsTransformers() { // folders that transformers saved
 void TestNetwork::aTiedHeadLearnsWithTheEmbedding() {
     // The same weights once tied and once as two tensors: equal logits, and the tied gradient is the sum of the two.
     const auto make = [](const char* isTied) {
-        const auto document = must(families::fromConfigJson(std::string(R"({"architectures": ["LlamaForCausalLM"], "vocab_size": 50, "hidden_size": 16,
-            "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 24, "tie_word_embeddings": )") + isTied + "}", "config.json"));
+        const auto document =
+            must(families::fromConfigJson(std::string(R"({"architectures": ["LlamaForCausalLM"], "vocab_size": 50, "hidden_size": 16,
+            "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 24, "tie_word_embeddings": )") +
+                                              isTied + "}",
+                                          "config.json"));
         graph::ExpandedModel model = graph::expand(document).model;
         const auto treatment = must(recipe::resolve(model, {}));
         return must(Network::create(std::move(model), treatment, {.seed = 3}));
@@ -322,7 +339,8 @@ void TestNetwork::o2ComputesEachWireInItsType() {
         const bool isNorm = cell.type == "RMSNorm";
         ++(isNorm ? norms : others);
         for (const at::Tensor& output : outputs)
-            if (output.scalar_type() != (isNorm ? at::kFloat : static_cast<at::ScalarType>(half))) qFatal("%s computes in another type", cell.path.c_str());
+            if (output.scalar_type() != (isNorm ? at::kFloat : static_cast<at::ScalarType>(half)))
+                qFatal("%s computes in another type", cell.path.c_str());
     };
     const auto outputs = must(network->forward({.inputIds = ids(6, 1)}, options));
     QCOMPARE(norms, 5);
@@ -396,7 +414,7 @@ void TestNetwork::weightsFollowFromSeedAndPath() {
         QVERIFY(at::equal(weightOf(*a, path), weightOf(*d, path)));
     }
     const at::Tensor embedding = weightOf(*a, "embed_tokens.weight");
-    QCOMPARE(largest(embedding[0]), 0.0); // pad_id is 0
+    QCOMPARE(largest(embedding[0]), 0.0);                                              // pad_id is 0
     QVERIFY(std::abs(embedding.narrow(0, 1, 49).std().item<double>() - 0.02) < 0.002); // 784 draws: standard error 0.0005
     QCOMPARE(weightOf(*a, "norm.weight").min().item<float>(), 1.0f);
 }
@@ -414,7 +432,9 @@ namespace {
 class LossyCell final : public Cell {
 public:
     using Cell::Cell;
-    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override { return {inputs[0].narrow(-1, 1, inputs[0].size(-1) - 1)}; }
+    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override {
+        return {inputs[0].narrow(-1, 1, inputs[0].size(-1) - 1)};
+    }
 };
 
 } // namespace
@@ -444,7 +464,10 @@ void TestNetwork::masksThatSayNothingChangeNothing() {
     auto network = makeTiny();
     const at::Tensor input = ids(9, 4);
     const at::Tensor plain = must(network->forward({.inputIds = input})).at("logits");
-    Batch batch{.inputIds = input, .attentionMask = at::full_like(input, 1), .segments = at::full_like(input, 3), .positions = at::arange(9).unsqueeze(0)};
+    Batch batch{.inputIds = input,
+                .attentionMask = at::full_like(input, 1),
+                .segments = at::full_like(input, 3),
+                .positions = at::arange(9).unsqueeze(0)};
     QVERIFY(at::equal(plain, must(network->forward(batch)).at("logits")));
 }
 

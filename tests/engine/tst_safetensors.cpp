@@ -61,7 +61,8 @@ void TestSafetensors::readsTheFixtureOfTheReferenceImplementation() {
 
 void TestSafetensors::whatIsWrittenReadsBackInEveryDtype() {
     std::map<std::string, at::Tensor> tensors;
-    for (const auto type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort, at::kChar, at::kByte, at::kBool})
+    for (const auto type :
+         {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort, at::kChar, at::kByte, at::kBool})
         tensors[std::string("t.") + c10::toString(type)] = at::arange(2, at::kLong).reshape({2, 1}).expand({2, 3}).to(type);
     tensors["empty"] = at::zeros({0, 7});
     tensors["scalar"] = at::ones({});
@@ -87,7 +88,8 @@ void TestSafetensors::sameTensorsGiveTheSameBytes() {
 }
 
 void TestSafetensors::unalignedTensorsAreReadAll() {
-    const std::string header = R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[1,5]},"y":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+    const std::string header =
+        R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[1,5]},"y":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
     const float value = 2.5f;
     std::string data(5, '\7');
     std::memcpy(data.data() + 1, &value, 4);
@@ -125,7 +127,9 @@ void TestSafetensors::refusesHostileFiles_data() {
     row("an array", fileOf("[1,2,3]", ""), "no JSON object");
     row("invalid UTF-8", fileOf("{\"\xff\xfe\":1}", ""), "no JSON object");
     row("deep nesting", fileOf("{\"x\":" + std::string(100000, '['), ""), "too deep");
-    row("a name twice", fileOf(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", four), "twice");
+    row("a name twice",
+        fileOf(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", four),
+        "twice");
     row("no dtype", fileOf(one(R"({"shape":[4],"data_offsets":[0,4]})"), four), "lacks");
     row("unknown dtype", fileOf(one(R"({"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]})"), four), "F8_E4M3");
     row("dtype is a number", fileOf(one(R"({"dtype":7,"shape":[4],"data_offsets":[0,4]})"), four), "dtype 7");
@@ -136,7 +140,9 @@ void TestSafetensors::refusesHostileFiles_data() {
     row("offsets backwards", fileOf(one(R"({"dtype":"U8","shape":[4],"data_offsets":[4,0]})"), four), "do not fit");
     row("offsets of another size", fileOf(one(R"({"dtype":"F32","shape":[4],"data_offsets":[0,4]})"), four), "do not fit");
     row("gap", fileOf(one(R"({"dtype":"U8","shape":[3],"data_offsets":[1,4]})"), four), "gap");
-    row("overlap", fileOf(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"y":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", four), "overlaps");
+    row("overlap",
+        fileOf(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"y":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})", four),
+        "overlaps");
     row("bytes at the end", fileOf(one(R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})"), four + "more"), "4 bytes follow");
     row("metadata of numbers", fileOf(R"({"__metadata__":{"a":1}})", ""), "no string");
     row("a pickle", std::string("\x80\x02}q\0X\x01\0\0", 10) + std::string(50, 'x'), "100 MB");
@@ -175,7 +181,8 @@ void TestSafetensors::manifestNoticesEveryChange() {
     QVERIFY(writeManifest(folder));
     QVERIFY(verifyManifest(folder));
     // printf hello | sha256sum
-    QVERIFY(readFile(folder / "manifest.json")->find("2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824") != std::string::npos);
+    QVERIFY(readFile(folder / "manifest.json")->find("2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824") !=
+            std::string::npos);
 
     QVERIFY(writeFileAtomically(folder / "a.bin", "hellO"));
     const auto changed = verifyManifest(folder);
