@@ -40,7 +40,8 @@ int runChild(const std::filesystem::path& path) {
     if (!writer) return refuse(writer.error(), protocol::Failure);
     auto recipe = recipe::Recipe::load(folder.recipe());
     if (!recipe) {
-        (*writer)->event(0, "error", "failed", recipe.error().text(), recipe.error().hint);
+        const Error& error = recipe.error();
+        (*writer)->event(0, "error", "failed", error.place.empty() ? error.message : error.place + ": " + error.message, error.hint);
         return refuse(recipe.error(), protocol::BadInput);
     }
     engine::LLMTrainer trainer({folder, workspace.cache(), **writer, link->get(), &stopAsked,

@@ -5,6 +5,7 @@
 #include "engine/train/run_callbacks.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace celloom::engine {
 using store::RunState;
@@ -132,7 +133,7 @@ Status LLMTrainer::save(std::int64_t bestStep) {
     CELLOOM_TRY(path, writeCheckpoint(folder, content, [this] { return m_setup.writer.flush(); }));
     const auto best = bestStep < 0 ? std::filesystem::path() : folder / checkpointName(bestStep);
     CELLOOM_TRY_STATUS(pruneCheckpoints(folder, m_recipe.integer("checkpoint.keep_max"), best));
-    m_reporter.info("checkpoint", "Saved " + path.filename().string() + ".");
+    m_reporter.info("checkpoint", "Saved " + path.filename().string() + ".", nlohmann::json{{"checkpoint", path.filename().string()}}.dump());
     m_reporter.stage("training");
     return {};
 }
@@ -165,22 +166,26 @@ void LLMTrainer::reportEvaluation(const Evaluation& evaluation) {
     m_reporter.metric("eval/loss", evaluation.loss);
     m_reporter.metric("eval/perplexity", evaluation.perplexity());
     m_reporter.info("evaluation", "Validation loss " + decimals(evaluation.loss, 4) + ", perplexity " + decimals(evaluation.perplexity(), 2) + " over " +
-                                      std::to_string(evaluation.tokens) + " tokens.");
+                                      std::to_string(evaluation.tokens) + " tokens.",
+                    nlohmann::json{{"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}}.dump());
 }
 
 void LLMTrainer::sayEnd(Model::End end) {
-    const std::string step = std::to_string(m_model ? m_model->step() : 0);
+    const std::int64_t at = m_model ? m_model->step() : 0;
+    const std::string step = std::to_string(at);
     if (end == Model::End::Diverged) {
-        const Model::Divergence& at = m_model->divergence();
-        m_setup.writer.metric(at.step, at.epoch, "train/loss", at.loss);
-        m_setup.writer.metric(at.step, at.epoch, "train/grad_norm", at.gradNorm);
+        const Model::Divergence& found = m_model->divergence();
+        m_setup.writer.metric(found.step, found.epoch, "train/loss", found.loss);
+        m_setup.writer.metric(found.step, found.epoch, "train/grad_norm", found.gradNorm);
         return m_reporter.error("diverged", divergence());
     }
-    if (end == Model::End::Finished) m_reporter.info("finished", "Finished after " + step + " steps.");
-    else m_reporter.info("stopped", (m_isTimeOver ? "The time limit is reached: stopped after step " : "Stopped after step ") + step + ".");
+    if (end == Model::End::Finished) m_reporter.info("finished", "Finished after " + step + " steps.", nlohmann::json{{"step", at}}.dump());
+    else m_reporter.info("stopped", (m_isTimeOver ? "The time limit is reached: stopped after step " : "Stopped after step ") + step + ".",
+                         nlohmann::json{{"step", at}, {"time_limit", m_isTimeOver}}.dump());
     if (m_lastPerplexity > 0 && m_state.baselinePerplexity > 0)
         m_reporter.info("comparison", "Validation perplexity " + decimals(m_lastPerplexity, 2) + "; an interpolated bigram model over the same tokens has " +
-                                          decimals(m_state.baselinePerplexity, 2) + ".");
+                                          decimals(m_state.baselinePerplexity, 2) + ".",
+                        nlohmann::json{{"perplexity", m_lastPerplexity}, {"bigram", m_state.baselinePerplexity}}.dump());
 }
 
 Error LLMTrainer::divergence() const {

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace celloom::engine {
 namespace fs = std::filesystem;
@@ -27,12 +28,17 @@ constexpr const char* kCorpusFile = "corpus.json"; // in the run's folder: files
 
 std::string plural(std::size_t count, const std::string& noun) { return std::to_string(count) + " " + noun + (count == 1 ? "" : "s"); }
 
-/// "GB 18030 (1 file), UTF-8 (120 files)"
-std::string encodingsOf(const std::vector<CorpusFile>& files) {
+/// Files by encoding.
+std::map<std::string, std::size_t> countsOf(const std::vector<CorpusFile>& files) {
     std::map<std::string, std::size_t> counts;
     for (const CorpusFile& file : files) ++counts[file.encoding];
+    return counts;
+}
+
+/// "GB 18030 (1 file), UTF-8 (120 files)"
+std::string encodingsOf(const std::vector<CorpusFile>& files) {
     std::string out;
-    for (const auto& [encoding, count] : counts) out += (out.empty() ? "" : ", ") + encoding + " (" + plural(count, "file") + ")";
+    for (const auto& [encoding, count] : countsOf(files)) out += (out.empty() ? "" : ", ") + encoding + " (" + plural(count, "file") + ")";
     return out;
 }
 
@@ -61,7 +67,8 @@ Status LLMTrainer::findCheckpoint() {
     const bool isFromStart = m_found.path.empty();
     CELLOOM_TRY_STATUS(m_setup.writer.supersedeAfter(isFromStart ? -1 : m_state.model.step));
     m_reporter.info("resumed", isFromStart ? "Resumed from the beginning: no checkpoint had been saved."
-                                           : "Resumed from " + m_found.path.filename().string() + ".");
+                                           : "Resumed from " + m_found.path.filename().string() + ".",
+                    isFromStart ? std::string("{}") : nlohmann::json{{"checkpoint", m_found.path.filename().string()}, {"step", m_state.model.step}}.dump());
     return isFromStart ? Status() : checkRecipeUnchanged();
 }
 
@@ -94,7 +101,9 @@ Status LLMTrainer::readText() {
     CELLOOM_TRY(split, readTextSplit(m_recipe, m_files));
     CELLOOM_TRY_STATUS(checkCorpus(split.files));
     m_reporter.info("data", "Read " + plural(split.files.size(), "file") + ", " + encodingsOf(split.files) + ": " + plural(split.train.size(), "document") +
-                                " to learn from, " + std::to_string(split.validation.size()) + " held out.");
+                                " to learn from, " + std::to_string(split.validation.size()) + " held out.",
+                    nlohmann::json{{"files", split.files.size()}, {"encodings", countsOf(split.files)}, {"documents", split.train.size()},
+                                   {"held_out", split.validation.size()}}.dump());
     m_reporter.stage("training the tokenizer");
     const fs::path path = m_setup.folder.tokenizer();
     CELLOOM_TRY(tokenizer, obtainTokenizer(m_recipe, split.train, path));
@@ -104,7 +113,9 @@ Status LLMTrainer::readText() {
     CELLOOM_TRY(data, prepareText(m_recipe, std::move(split), *m_tokenizer, hash, m_setup.cacheFolder, [this] { return !m_control.isStopAsked(); }));
     m_data = std::move(data);
     m_reporter.info("tokenizer", "The tokenizer has " + std::to_string(m_tokenizer->vocabSize()) + " pieces; " + plural(m_data.train->size(), "sequence") +
-                                     " of " + std::to_string(m_data.sequenceLength) + " tokens to learn from.");
+                                     " of " + std::to_string(m_data.sequenceLength) + " tokens to learn from.",
+                    nlohmann::json{{"vocabulary", m_tokenizer->vocabSize()}, {"sequences", m_data.train->size()},
+                                   {"sequence_length", m_data.sequenceLength}}.dump());
     return {};
 }
 
@@ -178,7 +189,9 @@ Status LLMTrainer::prepareTokenRows() {
     m_data = std::move(data);
     CELLOOM_TRY_STATUS(checkCorpus(m_data.files));
     m_reporter.info("data", "Read " + plural(m_data.files.size(), "token file") + ": " + std::to_string(m_data.train->size()) + " sequences of " +
-                                std::to_string(m_data.sequenceLength) + " tokens to learn from.");
+                                std::to_string(m_data.sequenceLength) + " tokens to learn from.",
+                    nlohmann::json{{"token_files", m_data.files.size()}, {"sequences", m_data.train->size()},
+                                   {"sequence_length", m_data.sequenceLength}}.dump());
     return {};
 }
 
@@ -208,7 +221,8 @@ Status LLMTrainer::loadWeightsToStartFrom() {
     }
     if (m_found.path.empty()) return {};
     if (m_found.state.model.step >= totalSteps())
-        m_reporter.info("complete", "All " + std::to_string(totalSteps()) + " steps are done already. To train on, resume with more epochs or steps.");
+        m_reporter.info("complete", "All " + std::to_string(totalSteps()) + " steps are done already. To train on, resume with more epochs or steps.",
+                        nlohmann::json{{"steps", totalSteps()}}.dump());
     CELLOOM_TRY_STATUS(loadCheckpoint(m_found.path, *m_network, *m_optimizer));
     m_model->restore(m_found.state.model);
     return {};
@@ -223,7 +237,8 @@ Status LLMTrainer::measureBaseline() {
     char perplexity[32];
     std::snprintf(perplexity, sizeof perplexity, "%.2f", m_state.baselinePerplexity);
     m_reporter.info("baseline", std::string("An interpolated bigram model has perplexity ") + perplexity +
-                                    " on the validation data: a language model that learned something goes below it.");
+                                    " on the validation data: a language model that learned something goes below it.",
+                    nlohmann::json{{"perplexity", m_state.baselinePerplexity}}.dump());
     return {};
 }
 

@@ -3,6 +3,7 @@
 #include "models/base/kill_points.h"
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 namespace celloom::engine {
@@ -28,7 +29,8 @@ Status MetricsCallback::stepEnd(RunContext& context) {
     m_reporter.metric("system/memory_bytes", residentBytes());
     if (params.isOverflow)
         m_reporter.warning("overflow", {"Step " + std::to_string(params.curStepNum) + " overflowed under the loss scale " +
-                                            std::to_string(params.lossScale) + " and changed nothing.", {}, {}});
+                                            std::to_string(params.lossScale) + " and changed nothing.", {}, {}},
+                           nlohmann::json{{"step", params.curStepNum}, {"loss_scale", params.lossScale}}.dump());
     return {};
 }
 

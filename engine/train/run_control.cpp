@@ -3,9 +3,21 @@
 #include "engine/train/model.h"
 
 #include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace celloom::engine {
 using protocol::Action;
+
+namespace {
+
+std::string rateText(double rate) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", rate); // 2e-05, where std::to_string would say 0.000020
+    return text;
+}
+
+} // namespace
 
 void RunControl::attach(EvaluationCallback* evaluation, SampleCallback* sample, ModelCheckpoint* checkpoint) {
     m_evaluation = evaluation;
@@ -79,7 +91,7 @@ Status RunControl::obey(const protocol::Command& command, RunContext& context) {
         m_reporter.beginPause();
         m_reporter.state(store::RunState::Paused);
         m_reporter.stage("paused");
-        m_reporter.info("paused", "Paused after step " + std::to_string(params.curStepNum) + ".");
+        m_reporter.info("paused", "Paused after step " + std::to_string(params.curStepNum) + ".", nlohmann::json{{"step", params.curStepNum}}.dump());
         return {};
     case Action::Continue:
         if (!m_isPaused) return {};
@@ -87,19 +99,21 @@ Status RunControl::obey(const protocol::Command& command, RunContext& context) {
         m_reporter.endPause();
         m_reporter.state(store::RunState::Running);
         m_reporter.stage("training");
-        m_reporter.info("continued", "Continued after step " + std::to_string(params.curStepNum) + ".");
+        m_reporter.info("continued", "Continued after step " + std::to_string(params.curStepNum) + ".", nlohmann::json{{"step", params.curStepNum}}.dump());
         return {};
     case Action::Save:
         return m_checkpoint ? m_checkpoint->saveNow(context) : Status();
     case Action::Evaluate:
         if (m_evaluation) return m_evaluation->evaluateNow(context);
-        m_reporter.warning("evaluation", {"There is no validation data to evaluate on.", "Name validation files, or hold out a part of the documents.", {}});
+        m_reporter.warning("evaluation", {"There is no validation data to evaluate on.", "Name validation files, or hold out a part of the documents.", {}},
+                           R"({"no_data": true})");
         return {};
     case Action::Sample:
         return m_sample ? m_sample->writeNow(context) : Status();
     case Action::SetLearningRate:
         params.trainNetwork->fixLearningRate(command.value);
-        m_reporter.info("learning_rate", "From step " + std::to_string(params.curStepNum + 1) + " on the learning rate is " + std::to_string(command.value) + ".");
+        m_reporter.info("learning_rate", "From step " + std::to_string(params.curStepNum + 1) + " on the learning rate is " + rateText(command.value) + ".",
+                        nlohmann::json{{"step", params.curStepNum + 1}, {"lr", command.value}}.dump());
         return {};
     case Action::Stop:
         m_isStopAsked = true;

@@ -16,9 +16,11 @@ public:
     RunReporter(store::RunWriter& writer, protocol::ChildLink* link, std::function<void(const std::string&)> print)
         : m_writer(writer), m_link(link), m_print(std::move(print)) {}
 
+    /// `data` is what the message says, as the text of a JSON object, so that a window can say it in its own language
+    /// (docs/file-formats.md lists the kinds and their fields).
     void info(const std::string& kind, const std::string& message, const std::string& data = {}) { event("info", kind, message, {}, data); }
-    void warning(const std::string& kind, const Error& error) { event("warning", kind, error.place.empty() ? error.message : error.place + ": " + error.message, error.hint); }
-    void error(const std::string& kind, const Error& error) { event("error", kind, error.place.empty() ? error.message : error.place + ": " + error.message, error.hint); }
+    void warning(const std::string& kind, const Error& error, const std::string& data = {}) { event("warning", kind, placed(error), error.hint, data); }
+    void error(const std::string& kind, const Error& error, const std::string& data = {}) { event("error", kind, placed(error), error.hint, data); }
     void metric(const std::string& name, double value);
     void sample(const std::string& prompt, const std::string& text);
     void print(const std::string& line) { m_print(line); }
@@ -44,6 +46,7 @@ public:
     store::RunWriter& writer() { return m_writer; }
 
 private:
+    static std::string placed(const Error& error) { return error.place.empty() ? error.message : error.place + ": " + error.message; }
     void event(const std::string& level, const std::string& kind, const std::string& message, const std::string& hint, const std::string& data = {});
     void send();
 

@@ -20,7 +20,8 @@ struct RunRecord {
     double created = 0, started = 0, ended = 0; // seconds since 1970; 0 unknown
     std::int64_t step = 0, totalSteps = 0;
     double elapsedSeconds = 0;
-    double lastLoss = 0, lastPerplexity = 0, tokensPerSecond = 0, learningRate = 0; // NaN where unknown
+    double lastLoss = 0, lastPerplexity = 0, tokensPerSecond = 0; // NaN where unknown
+    double learningRate = 0; // the recipe's, from which its schedule starts or to which it warms up; NaN where unknown
     std::string parent; // folder of the run this one was resumed or fine-tuned from
     std::string tags, note;
 };

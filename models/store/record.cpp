@@ -31,6 +31,8 @@ void readRecipe(const RunFolder& folder, RunRecord& record) {
     if (!recipe.is_object()) return;
     record.model = fs::path(textAt(recipe, "model", "source")).filename().string();
     record.precision = textAt(recipe, "precision", "amp_level");
+    const nlohmann::json::json_pointer rate("/optimizer/lr");
+    if (recipe.contains(rate) && recipe[rate].is_number()) record.learningRate = recipe[rate].get<double>();
 }
 
 /// Fields from run.db. `lastError` gets the message of its last error event, where that is asked for.
@@ -54,8 +56,6 @@ void readDatabase(const RunFolder& folder, RunRecord& record, Progress& progress
                 record.lastPerplexity = row.value;
             else if (row.name == "train/tokens_per_s")
                 record.tokensPerSecond = row.value;
-            else if (row.name == "train/lr")
-                record.learningRate = row.value;
         }
     }
     if (const auto first = (*reader)->eventsAfter(0, 1); first && !first->empty()) record.started = first->front().time;

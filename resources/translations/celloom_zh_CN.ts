@@ -295,7 +295,7 @@
         </message>
         <message>
             <source>Resume</source>
-            <translation>续训</translation>
+            <translation>继续训练</translation>
         </message>
         <message>
             <source>Copy its recipe to Train</source>
@@ -567,6 +567,30 @@
             <source>bigram</source>
             <translation>二元组</translation>
         </message>
+        <message>
+            <source>Change…</source>
+            <translation>更改…</translation>
+        </message>
+        <message>
+            <source>Change the learning rate of this run</source>
+            <translation>更改这次运行的学习率</translation>
+        </message>
+        <message>
+            <source>Change the learning rate</source>
+            <translation>更改学习率</translation>
+        </message>
+        <message>
+            <source>Learning rate from the next step to the end of the run, in place of the recipe's schedule:</source>
+            <translation>从下一步到运行结束使用的学习率，取代配方中的学习率调度：</translation>
+        </message>
+        <message>
+            <source>Change</source>
+            <translation>更改</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::MainWindow</name>
@@ -731,10 +755,6 @@
             <translation>收起</translation>
         </message>
         <message>
-            <source>More fields (%1)</source>
-            <translation>更多字段（%1）</translation>
-        </message>
-        <message>
             <source>“%1” is not a whole number.</source>
             <translation>“%1”不是整数。</translation>
         </message>
@@ -745,6 +765,12 @@
         <message>
             <source>%1 is outside the range: %2.</source>
             <translation>%1 超出范围：%2。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n more field(s)</source>
+            <translation>
+                <numerusform>更多字段（%n）</numerusform>
+            </translation>
         </message>
     </context>
     <context>
@@ -763,7 +789,7 @@
         </message>
         <message>
             <source>Write a checkpoint and end the run; it can be resumed</source>
-            <translation>写入检查点并结束运行，之后可以续训</translation>
+            <translation>写入检查点并结束运行，之后可以继续训练</translation>
         </message>
         <message>
             <source>Resume training</source>
@@ -845,6 +871,185 @@
             <source>paused</source>
             <translation>已暂停</translation>
         </message>
+        <message>
+            <source>epoch %1</source>
+            <translation>第 %1 轮</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::RunTexts</name>
+        <message numerus="yes">
+            <source>Read %n token file(s)</source>
+            <translation>
+                <numerusform>读取了 %n 个词元文件</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>: %1 sequences of %2 tokens to learn from.</source>
+            <translation>：%1 条长 %2 个词元的序列用于学习。</translation>
+        </message>
+        <message numerus="yes">
+            <source>Read %n file(s)</source>
+            <translation>
+                <numerusform>读取了 %n 个文件</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source> (%1): %2 to learn from, %3 held out.</source>
+            <translation>（%1）：%2用于学习，留出 %3 篇用于验证。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n document(s)</source>
+            <translation>
+                <numerusform>%n 篇</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>The tokenizer has %1 pieces; %2 sequences of %3 tokens to learn from.</source>
+            <translation>分词器有 %1 个词元；%2 条长 %3 个词元的序列用于学习。</translation>
+        </message>
+        <message>
+            <source>A bigram model has perplexity %1 on the validation data: a language model that learned something goes below it.</source>
+            <translation>二元组模型在验证数据上的困惑度为 %1：学到东西的语言模型会低于它。</translation>
+        </message>
+        <message>
+            <source>There is no validation data to evaluate on. Name validation files, or hold out a part of the documents.</source>
+            <translation>没有可供评估的验证数据。请指定验证文件，或留出一部分文档。</translation>
+        </message>
+        <message>
+            <source>Validation loss %1, perplexity %2 over %3 tokens.</source>
+            <translation>验证损失 %1，困惑度 %2（共 %3 个词元）。</translation>
+        </message>
+        <message>
+            <source>Saved the checkpoint %1.</source>
+            <translation>已保存检查点 %1。</translation>
+        </message>
+        <message>
+            <source>Resumed from the beginning: no checkpoint had been saved.</source>
+            <translation>从头继续：此前没有保存过检查点。</translation>
+        </message>
+        <message>
+            <source>Resumed from the checkpoint %1.</source>
+            <translation>从检查点 %1 继续。</translation>
+        </message>
+        <message numerus="yes">
+            <source>All %n step(s) are done already. To train on, resume with more epochs or steps.</source>
+            <translation>
+                <numerusform>全部 %n 步已经完成。要继续训练，请增加轮数或步数后再继续。</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Step %1 overflowed under the loss scale %2 and changed nothing.</source>
+            <translation>第 %1 步在损失缩放 %2 下溢出，这一步没有更新权重。</translation>
+        </message>
+        <message>
+            <source>Paused after step %1.</source>
+            <translation>在第 %1 步之后暂停。</translation>
+        </message>
+        <message>
+            <source>Continued after step %1.</source>
+            <translation>在第 %1 步之后继续。</translation>
+        </message>
+        <message>
+            <source>From step %1 on the learning rate is %2.</source>
+            <translation>从第 %1 步起，学习率为 %2。</translation>
+        </message>
+        <message>
+            <source>Validation perplexity %1; a bigram model over the same tokens has %2.</source>
+            <translation>验证困惑度 %1；同样词元上的二元组模型为 %2。</translation>
+        </message>
+        <message numerus="yes">
+            <source>Finished after %n step(s).</source>
+            <translation>
+                <numerusform>训练完成，共 %n 步。</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>The time limit is reached: stopped after step %1.</source>
+            <translation>已到时间上限：在第 %1 步之后停止。</translation>
+        </message>
+        <message>
+            <source>Stopped after step %1.</source>
+            <translation>在第 %1 步之后停止。</translation>
+        </message>
+        <message>
+            <source>Diverged: %1</source>
+            <translation>训练发散：%1</translation>
+        </message>
+        <message>
+            <source>Failed: %1</source>
+            <translation>失败：%1</translation>
+        </message>
+        <message>
+            <source>A checkpoint is damaged, the one before it is used: %1</source>
+            <translation>一个检查点已损坏，改用它之前的那个：%1</translation>
+        </message>
+        <message>
+            <source>the process was killed (signal 9)</source>
+            <translation>进程被强制结束（信号 9）</translation>
+        </message>
+        <message>
+            <source>the process was ended (signal 15)</source>
+            <translation>进程被终止（信号 15）</translation>
+        </message>
+        <message>
+            <source>the process crashed (signal %1)</source>
+            <translation>进程崩溃（信号 %1）</translation>
+        </message>
+        <message>
+            <source>the process was ended by signal %1</source>
+            <translation>进程因信号 %1 结束</translation>
+        </message>
+        <message>
+            <source>recipe, model or data were refused</source>
+            <translation>配方、模型或数据未被接受</translation>
+        </message>
+        <message>
+            <source>the device asked for is not there</source>
+            <translation>找不到所要求的设备</translation>
+        </message>
+        <message>
+            <source>out of memory</source>
+            <translation>内存不足</translation>
+        </message>
+        <message>
+            <source>the disk is full</source>
+            <translation>磁盘已满</translation>
+        </message>
+        <message>
+            <source>the loss diverged</source>
+            <translation>损失发散</translation>
+        </message>
+        <message>
+            <source>exit code %1</source>
+            <translation>退出码 %1</translation>
+        </message>
+        <message>
+            <source>the process is gone, and nobody saw how it ended</source>
+            <translation>进程已不存在，结束原因未知</translation>
+        </message>
+        <message>
+            <source>it never started</source>
+            <translation>从未启动</translation>
+        </message>
+        <message>
+            <source>at step %1</source>
+            <translation>于第 %1 步</translation>
+        </message>
+        <message>
+            <source>%1 %2</source>
+            <comment>state, at which step</comment>
+            <translation>%1%2</translation>
+        </message>
+        <message>
+            <source>%1: %2</source>
+            <translation>%1：%2</translation>
+        </message>
+        <message>
+            <source>%1. %2</source>
+            <comment>what happened, details</comment>
+            <translation>%1。%2</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::RunsModel</name>
@@ -900,6 +1105,10 @@
             <source>Tags</source>
             <translation>标签</translation>
         </message>
+        <message>
+            <source>The highest learning rate of the recipe</source>
+            <translation>配方中的最高学习率</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::TopBar</name>
@@ -935,6 +1144,10 @@
             <source>Device: %1</source>
             <translation>设备：%1</translation>
         </message>
+        <message>
+            <source>untitled</source>
+            <translation>未命名</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::TrainPage</name>
@@ -965,10 +1178,6 @@
         <message>
             <source>step</source>
             <translation>步</translation>
-        </message>
-        <message>
-            <source>The same run as</source>
-            <translation>等价的</translation>
         </message>
         <message>
             <source>Command</source>
@@ -1053,6 +1262,20 @@
         <message>
             <source>Some fields hold no valid value yet; the file would not have them. Correct the marked fields first.</source>
             <translation>有些字段还没有有效值，文件中会缺少它们。请先改正标出的字段。</translation>
+        </message>
+        <message>
+            <source>The same run as</source>
+            <translation>等价写法</translation>
+        </message>
+        <message>
+            <source>About %1 of memory at a step: weights %2, gradients %3, optimizer %4, activations %5.</source>
+            <translation>每步约需内存 %1：权重 %2，梯度 %3，优化器 %4，激活 %5。</translation>
+        </message>
+        <message numerus="yes">
+            <source>On disk %1 a checkpoint, %n of them kept.</source>
+            <translation>
+                <numerusform>每个检查点占磁盘 %1，最多保留 %n 个。</numerusform>
+            </translation>
         </message>
     </context>
     <context>

@@ -21,6 +21,7 @@
 #include <QPlainTextEdit>
 #include <QProcess>
 #include <QPushButton>
+#include <QScreen>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QTemporaryDir>
@@ -62,6 +63,11 @@ class TestWindow : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void itOpensInsideTheScreen() {
+        Bench bench;
+        QVERIFY(bench.window->height() <= bench.window->screen()->availableGeometry().height());
+    }
+
     void pagesOpenByKeyboard() {
         Bench bench;
         QVERIFY(bench.isInFront<WelcomePage>());

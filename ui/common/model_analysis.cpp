@@ -54,6 +54,7 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
     if (!analysis.expansion.ok()) return analysis;
     analysis.costs = graph::costs(analysis.expansion.model, {{"B", analysis.batch}, {"T", analysis.sequence}});
     resolveTreatment(recipe, analysis);
+    if (auto estimate = recipe::estimate(recipe)) analysis.estimate = std::move(*estimate);
     return analysis;
 }
 

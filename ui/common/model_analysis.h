@@ -5,6 +5,7 @@
 #include "models/graph/cost.h"
 #include "models/graph/document.h"
 #include "models/graph/expand.h"
+#include "models/recipe/estimate.h"
 #include "models/recipe/recipe.h"
 #include "models/recipe/rules.h"
 
@@ -23,9 +24,10 @@ struct ModelAnalysis {
     std::string source; // as the recipe names the model
     graph::Document document;
     graph::Expansion expansion;
-    std::vector<graph::Cost> costs;   // of one micro-batch, in the order of expansion.model.cells; empty when there are errors
-    recipe::TreatmentTable treatment; // empty when the rules could not be resolved
-    std::optional<Error> openError;   // the model could not be opened: nothing else is filled
+    std::vector<graph::Cost> costs;           // of one micro-batch, in the order of expansion.model.cells; empty when there are errors
+    recipe::TreatmentTable treatment;         // empty when the rules could not be resolved
+    std::optional<recipe::Estimate> estimate; // of a whole run; not there when there are errors
+    std::optional<Error> openError;           // the model could not be opened: nothing else is filled
     std::optional<Error> ruleError;
     std::int64_t batch = 1, sequence = 1;    // what the costs were counted with
     bool vocabularyFollowsTokenizer = false; // "vocab" is the trained tokenizer's, not the document's own

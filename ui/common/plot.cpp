@@ -151,7 +151,7 @@ struct Plot::Private {
         if (yFormat == QLatin1String("auto")) {
             const bool isTiny = size < 1e-2 || size >= 1e6;
             const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 6);
-            axis->setLabelFormat(isTiny ? QStringLiteral("%.1e") : QStringLiteral("%.%1f").arg(decimals));
+            axis->setLabelFormat(isTiny ? QStringLiteral("%.3g") : QStringLiteral("%.%1f").arg(decimals));
         } else {
             axis->setLabelFormat(yFormat);
         }
@@ -184,7 +184,7 @@ struct Plot::Private {
         xAxis->setTitleVisible(hasData && !xAxis->titleText().isEmpty());
         yAxis->setLabelsVisible(hasData);
         yAxis->setGridLineVisible(hasData);
-        const int most = std::clamp(static_cast<int>(chart->plotArea().width() / 62), 2, 10);
+        const int most = std::clamp(static_cast<int>(chart->plotArea().width() / 50), 2, 10);
         setRange(*xAxis, from, to, niceStep(to - from, most));
         QList<QPointF> markPoints;
         for (double x : bad) markPoints.append({x, justAboveBottom()});

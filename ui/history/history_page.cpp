@@ -2,6 +2,7 @@
 
 #include "ui/common/engine_client.h"
 #include "ui/common/format.h"
+#include "ui/common/run_texts.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
 #include "ui/history/runs_model.h"
@@ -213,9 +214,7 @@ void HistoryPage::refreshDetail() {
     if (!run) return;
     m_name->setText(QStringLiteral("%1 · %2").arg(run->number).arg(fromUtf8(run->name)));
     setLook(m_state, "state", QString::fromLatin1(Format::stateLook(run->state)));
-    m_state->setText(run->outcome.empty() || run->outcome == store::toString(run->state)
-                         ? Format::runState(run->state)
-                         : QStringLiteral("%1: %2").arg(Format::runState(run->state), fromUtf8(run->outcome)));
+    m_state->setText(RunTexts::outcome(*run));
     QStringList facts;
     facts.append(tr("Created %1").arg(Format::dateAndTime(run->created)));
     if (run->ended > 0) facts.append(tr("Ended %1").arg(Format::dateAndTime(run->ended)));

@@ -1,6 +1,7 @@
 #include "ui/history/runs_model.h"
 
 #include "ui/common/format.h"
+#include "ui/common/run_texts.h"
 
 #include <QFont>
 
@@ -43,9 +44,8 @@ void RunsModel::setLatest(const QString& folder, const Latest& latest) {
         m_runs[i].lastLoss = latest.loss;
         m_runs[i].lastPerplexity = latest.perplexity;
         m_runs[i].tokensPerSecond = latest.tokensPerSecond;
-        m_runs[i].learningRate = latest.learningRate;
         const int row = static_cast<int>(i);
-        Q_EMIT dataChanged(index(row, Rate), index(row, Speed));
+        Q_EMIT dataChanged(index(row, Loss), index(row, Speed));
     }
 }
 
@@ -148,11 +148,11 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
     case StateRole:
         return static_cast<int>(run.state);
     case SearchRole:
-        return fromUtf8(run.name + '\n' + run.folder + '\n' + run.model + '\n' + run.tags + '\n' + run.note + '\n' + run.outcome + '\n' +
-                        run.precision);
+        return fromUtf8(run.name + '\n' + run.folder + '\n' + run.model + '\n' + run.tags + '\n' + run.note + '\n' + run.precision + '\n') +
+               RunTexts::outcome(run);
     case Qt::ToolTipRole: {
-        if (index.column() == State && !run.outcome.empty()) return fromUtf8(run.outcome);
-        if (index.column() == Name && !run.note.empty()) return fromUtf8(run.note);
+        if (index.column() == State) return RunTexts::outcome(run);
+        if (index.column() == Name) return fromUtf8(run.note.empty() ? run.name : run.name + '\n' + run.note);
         return {};
     }
     case Qt::TextAlignmentRole: {
@@ -176,6 +176,7 @@ QVariant RunsModel::headerData(int section, Qt::Orientation orientation, int rol
         const bool isNumber = section == Number || (section >= Rate && section <= Steps);
         return QVariant::fromValue(Qt::Alignment((isNumber ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter));
     }
+    if (role == Qt::ToolTipRole && section == Rate) return tr("The highest learning rate of the recipe");
     if (role != Qt::DisplayRole) return {};
     switch (section) {
     case Number:

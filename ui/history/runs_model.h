@@ -26,7 +26,7 @@ public:
     void setProgress(const QString& folder, std::int64_t step, std::int64_t totalSteps, double elapsedSeconds);
     /// What a run that is going measured last; NaN where it has not.
     struct Latest {
-        double loss, perplexity, tokensPerSecond, learningRate;
+        double loss, perplexity, tokensPerSecond;
     };
     void setLatest(const QString& folder, const Latest& latest);
     /// This run's row is bold.

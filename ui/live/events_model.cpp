@@ -1,6 +1,7 @@
 #include "ui/live/events_model.h"
 
 #include "ui/common/format.h"
+#include "ui/common/run_texts.h"
 #include "ui/common/theme.h"
 
 namespace celloom::ui {
@@ -10,9 +11,11 @@ constexpr int kMostRows = 1000; // the database keeps them all
 }
 
 EventsModel::EventsModel(Theme& theme, QObject* parent) : QAbstractTableModel(parent), m_theme(theme) {
-    connect(&theme, &Theme::changed, this, [this] {
-        if (rowCount() > 0) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, kColumns - 1));
-    });
+    connect(&theme, &Theme::changed, this, &EventsModel::retranslate);
+}
+
+void EventsModel::retranslate() {
+    if (rowCount() > 0) Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, kColumns - 1));
 }
 
 void EventsModel::clear() {
@@ -46,8 +49,7 @@ int EventsModel::columnCount(const QModelIndex& parent) const {
 QVariant EventsModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
     const store::EventRow& event = m_events[static_cast<std::size_t>(index.row())];
-    QString text = fromUtf8(event.message);
-    if (!event.hint.empty()) text += QLatin1Char(' ') + fromUtf8(event.hint);
+    const QString text = RunTexts::event(event);
     switch (role) {
     case Qt::DisplayRole:
         return index.column() == Time ? Format::timeOfDay(event.time) : text;

@@ -19,6 +19,8 @@ public:
     explicit EventsModel(Theme& theme, QObject* parent = nullptr);
 
     void clear();
+    /// Words or colours are another.
+    void retranslate();
     /// In the order in which they happened.
     void add(const std::vector<store::EventRow>& events);
 

@@ -12,8 +12,10 @@
 #include "ui/shell/services.h"
 
 #include <QActionGroup>
+#include <QDialogButtonBox>
 #include <QGridLayout>
 #include <QHeaderView>
+#include <QInputDialog>
 #include <QMenu>
 #include <QPushButton>
 #include <QScrollArea>
@@ -36,7 +38,6 @@ constexpr int kPollMs = 250; // at most four reads a second
 constexpr int kHeartbeatMs = 2000;
 constexpr std::size_t kMostSamples = 60; // shown; the database keeps all
 constexpr int kComparedRuns = 6;
-constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 struct Smoothing {
     double weight;
@@ -104,7 +105,7 @@ QWidget* LivePage::buildContent() {
     layout->setContentsMargins(14, 14, 14, 14);
     layout->setSpacing(12);
     m_header = new RunHeader(content);
-    connect(m_header, &RunHeader::actionRequested, this, &LivePage::act);
+    connect(m_header, &RunHeader::actionRequested, this, [this](const QString& action) { act(action); });
     connect(m_header, &RunHeader::resumeRequested, this, [this] { Q_EMIT resumeRequested(m_folder); });
     layout->addWidget(m_header);
     layout->addWidget(buildCharts(), 5);
@@ -132,8 +133,8 @@ QWidget* LivePage::buildCharts() {
         theme, {{"train/tokens_per_s", "teal", [](double value) { return tr("%1 tokens/s").arg(Format::count(std::llround(value))); }}},
         holder);
     auto* norm = new MetricCard(theme, {{"train/grad_norm", "violet", plain}}, holder);
-    auto* memory =
-        new MetricCard(theme, {{"system/memory_bytes", "brown", [](double value) { return Format::bytes(value * kGiB); }}}, holder);
+    auto* memory = new MetricCard(
+        theme, {{"system/memory_bytes", "brown", [](double value) { return Format::number(value, 3) + QStringLiteral(" GiB"); }}}, holder);
     m_cards = {m_loss, rate, speed, norm, memory};
     rate->plot().setFloor(0);
     speed->plot().setFloor(0);
@@ -151,6 +152,14 @@ QWidget* LivePage::buildCharts() {
     grid->setColumnStretch(0, 2);
     grid->setColumnStretch(1, 1);
     grid->setColumnStretch(2, 1);
+    m_setRate = makeQuietButton(rate);
+    m_setRate->setProperty("role", QStringLiteral("link"));
+    m_setRate->setMaximumHeight(m_setRate->fontMetrics().height() + 2); // the cards beside it keep the same title row
+    m_setRate->setVisible(false);
+    rate->titleRow()->insertWidget(1, m_setRate);
+    connect(m_setRate, &QToolButton::clicked, this, &LivePage::askRate);
+    connect(m_header, &RunHeader::stateChanged, this,
+            [this](store::RunState now) { m_setRate->setVisible(now == store::RunState::Running || now == store::RunState::Paused); });
     for (MetricCard* card : m_cards) card->setMinimumWidth(180);
     for (MetricCard* card : {rate, speed, norm, memory}) card->setMinimumHeight(128);
     buildChartControls(m_loss);
@@ -158,6 +167,8 @@ QWidget* LivePage::buildCharts() {
         m_loss->setTitle(tr("Loss"));
         m_loss->setNames({tr("train"), tr("validation"), tr("bigram")});
         rate->setTitle(tr("Learning rate"));
+        m_setRate->setText(tr("Change…"));
+        m_setRate->setToolTip(tr("Change the learning rate of this run"));
         speed->setTitle(tr("Throughput"));
         norm->setTitle(tr("Gradient norm"));
         memory->setTitle(tr("Memory, GiB"));
@@ -244,6 +255,7 @@ QWidget* LivePage::buildEvents() {
     texts.add([this, card] {
         card->setTitle(tr("Events"));
         m_eventView->setAccessibleName(tr("Events"));
+        m_events->retranslate();
     });
     return card;
 }
@@ -350,9 +362,34 @@ void LivePage::onRuns(const RunListPtr& runs) {
     Q_EMIT contextChanged();
 }
 
-void LivePage::act(const QString& action) {
+/// The button that agrees is there only for a number above 0.
+void LivePage::askRate() {
+    auto* dialog = new QInputDialog(this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Change the learning rate"));
+    dialog->setLabelText(tr("Learning rate from the next step to the end of the run, in place of the recipe's schedule:"));
+    dialog->setOkButtonText(tr("Change"));
+    dialog->setCancelButtonText(tr("Cancel"));
+    const Curve& rates = m_curves.curve("train/lr");
+    dialog->setTextValue(rates.isEmpty() ? QString() : QString::number(rates.last(), 'g', 3));
+    const auto isRate = [](const QString& text) {
+        bool isNumber = false;
+        const double rate = text.trimmed().toDouble(&isNumber);
+        return isNumber && std::isfinite(rate) && rate > 0;
+    };
+    auto* buttons = dialog->findChild<QDialogButtonBox*>();
+    connect(dialog, &QInputDialog::textValueChanged, dialog, [buttons, isRate](const QString& text) {
+        if (buttons) buttons->button(QDialogButtonBox::Ok)->setEnabled(isRate(text));
+    });
+    connect(dialog, &QInputDialog::textValueSelected, this, [this, isRate](const QString& text) {
+        if (isRate(text)) act(QStringLiteral("set_lr"), text.trimmed().toDouble());
+    });
+    dialog->open();
+}
+
+void LivePage::act(const QString& action, std::optional<double> value) {
     m_header->setBusy(true);
-    m_services.engine.control(m_folder, action, std::nullopt, [this](const Status& status) {
+    m_services.engine.control(m_folder, action, value, [this](const Status& status) {
         m_header->setBusy(false);
         if (!status) Q_EMIT failed(Format::error(status.error()));
         pollSoon();
@@ -367,7 +404,7 @@ void LivePage::showCurves() {
     for (MetricCard* card : m_cards) card->show(m_curves);
     if (store::isOver(m_header->state()) || m_curves.curve("train/loss").isEmpty()) return; // the index knows better
     const auto last = [this](const char* name) { return m_curves.curve(name).last(); };
-    m_runs->setLatest(m_folder, {last("train/loss"), last("eval/perplexity"), last("train/tokens_per_s"), last("train/lr")});
+    m_runs->setLatest(m_folder, {last("train/loss"), last("eval/perplexity"), last("train/tokens_per_s")});
 }
 
 void LivePage::showSamples() {

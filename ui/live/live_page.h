@@ -54,7 +54,8 @@ private:
 
     void onRead(const RunDeltaPtr& delta);
     void onRuns(const RunListPtr& runs);
-    void act(const QString& action);
+    void act(const QString& action, std::optional<double> value = {});
+    void askRate();
     void pollSoon();
     void showCurves();
     void showSamples();
@@ -75,6 +76,7 @@ private:
     RunHeader* m_header;
     std::vector<MetricCard*> m_cards;
     MetricCard* m_loss;
+    QToolButton* m_setRate;
     QToolButton* m_axisButton;
     QToolButton* m_smoothButton;
     QToolButton* m_logButton;

@@ -2,6 +2,7 @@
 
 #include "ui/common/engine_client.h"
 #include "ui/common/format.h"
+#include "ui/common/run_texts.h"
 
 #include <QEvent>
 #include <QHBoxLayout>
@@ -137,8 +138,11 @@ QString RunHeader::facts() const {
                        total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
     if (total > 0) parts.append(tr("step %1 / %2").arg(Format::count(step), Format::count(total)));
     if (m_hasProgress && m_progress.totalEpochs > 0) {
-        const double shown = std::min(std::floor(m_progress.epoch) + 1, std::ceil(m_progress.totalEpochs));
-        parts.append(tr("epoch %1 of %2").arg(shown).arg(std::ceil(m_progress.totalEpochs)));
+        // A run of a number of steps may end anywhere in an epoch: only whole epochs are counted out.
+        const double epochs = m_progress.totalEpochs, shown = std::min(std::floor(m_progress.epoch) + 1, epochs);
+        const bool isWhole = std::abs(epochs - std::round(epochs)) < 1e-6;
+        parts.append(isWhole ? tr("epoch %1 of %2").arg(shown).arg(std::round(epochs))
+                             : tr("epoch %1").arg(QString::number(m_progress.epoch, 'f', 2)));
     }
     const double elapsed = m_hasProgress ? m_progress.elapsedSeconds : m_record.elapsedSeconds;
     if (elapsed > 0) parts.append(tr("%1 elapsed").arg(Format::duration(elapsed)));
@@ -150,11 +154,12 @@ QString RunHeader::facts() const {
 
 void RunHeader::refresh() {
     const RunState now = state();
+    if (now != m_said) Q_EMIT stateChanged(m_said = now);
     m_state->setText(Format::runState(now));
     setLook(m_state, "state", QString::fromLatin1(Format::stateLook(now)));
     m_facts->setText(facts());
-    const bool hasReason = m_hasRecord && (now == RunState::Failed || now == RunState::Interrupted) && !m_record.outcome.empty();
-    m_reason->setText(hasReason ? fromUtf8(m_record.outcome) : QString());
+    const bool hasReason = m_hasRecord && (now == RunState::Failed || now == RunState::Interrupted);
+    m_reason->setText(hasReason ? RunTexts::reason(m_record) : QString());
     m_reason->setVisible(hasReason);
     const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step,
                        total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;

@@ -35,6 +35,7 @@ public:
 Q_SIGNALS:
     void actionRequested(const QString& action); // "pause", "continue", "save", "stop"
     void resumeRequested();
+    void stateChanged(celloom::store::RunState state);
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -56,6 +57,7 @@ private:
     store::Progress m_progress;
     bool m_hasProgress = false, m_hasRecord = false, m_isBusy = false;
     store::RunRecord m_record;
+    store::RunState m_said = store::RunState::Queued; // by stateChanged
     QString m_error;
 };
 

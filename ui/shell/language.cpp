@@ -11,7 +11,7 @@ namespace celloom::ui {
 void Language::choose(const QString& code) {
     const bool systemIsChinese = QLocale::system().language() == QLocale::Chinese;
     const QString next = code.isEmpty() ? (systemIsChinese ? QStringLiteral("zh_CN") : QStringLiteral("en")) : code;
-    if (next == m_shown) return;
+    if (next == m_shown && !m_translator.isEmpty()) return;
     m_shown = next;
     if (isChinese()) {
         CELLOOM_CHECK(m_translator.load(QStringLiteral(":/i18n/celloom_zh_CN.qm")));
@@ -21,7 +21,8 @@ void Language::choose(const QString& code) {
             QCoreApplication::installTranslator(&m_qtTranslator);
     } else {
         QCoreApplication::removeTranslator(&m_qtTranslator);
-        QCoreApplication::removeTranslator(&m_translator);
+        CELLOOM_CHECK(m_translator.load(QStringLiteral(":/i18n/celloom_en.qm"))); // plurals
+        QCoreApplication::installTranslator(&m_translator);
     }
     QLocale::setDefault(QLocale(isChinese() ? QLocale::Chinese : QLocale::English));
     Q_EMIT changed();

@@ -20,12 +20,17 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
+#include <QScreen>
 #include <QSettings>
 #include <QShortcut>
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
 namespace celloom::ui {
+
+namespace {
+constexpr int kTitleBar = 36; // the height of a window's frame is known only once it is shown
+}
 
 MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent), m_services(services) {
     setWindowTitle(QStringLiteral("Celloom"));
@@ -59,7 +64,10 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
     addShortcuts();
     showWelcome();
     central->setFocus(); // no control is marked before somebody uses the keyboard
-    if (!restoreGeometry(services.settings.value(QStringLiteral("geometry")).toByteArray())) resize(1440, 900);
+    if (!restoreGeometry(services.settings.value(QStringLiteral("geometry")).toByteArray())) {
+        const QSize room = screen()->availableSize() - QSize(0, kTitleBar); // a panel and the frame's title take their part
+        resize(QSize(1440, 900).boundedTo(room));
+    }
 
     const auto analyse = [this] { m_services.analyser.request(m_services.recipe.recipe()); };
     connect(&services.recipe, &RecipeDocument::replaced, this, analyse);
@@ -67,8 +75,10 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
         connect(&services.recipe, changed, m_notice, &QWidget::hide);
     connect(&services.recipe, &RecipeDocument::valueChanged, m_notice, &QWidget::hide); // what it said was of the recipe before
     connect(&services.recipe, &RecipeDocument::valueChanged, this, [analyse](const QString& key) {
-        static const QStringList matters{QStringLiteral("train.batch_size"), QStringLiteral("train.sequence_length"),
-                                         QStringLiteral("rules"), QStringLiteral("tokenizer.vocab_size"), QStringLiteral("tokenizer.path")};
+        static const QStringList matters{
+            QStringLiteral("train.batch_size"),     QStringLiteral("train.sequence_length"), QStringLiteral("rules"),
+            QStringLiteral("tokenizer.vocab_size"), QStringLiteral("tokenizer.path"),        QStringLiteral("train.accumulation"),
+            QStringLiteral("precision.amp_level"),  QStringLiteral("checkpoint.keep_max"),   QStringLiteral("checkpoint.keep_best")};
         if (key.startsWith(QLatin1String("model.")) || matters.contains(key)) analyse();
     });
     connect(&services.analyser, &ModelAnalyser::ready, this, [this] {
@@ -151,7 +161,10 @@ void MainWindow::connectEngine() {
 void MainWindow::addShortcuts() {
     for (int i = 0; i < kPageCount; ++i) {
         auto* shortcut = new QShortcut(QKeySequence(Qt::CTRL | static_cast<Qt::Key>(Qt::Key_1 + i)), this);
-        connect(shortcut, &QShortcut::activated, this, [this, i] { showPage(static_cast<PageId>(i)); });
+        connect(shortcut, &QShortcut::activated, this, [this, i] {
+            centralWidget()->setFocus();
+            showPage(static_cast<PageId>(i));
+        });
     }
     auto* home = new QShortcut(QKeySequence(Qt::CTRL | Qt::Key_0), this);
     connect(home, &QShortcut::activated, this, &MainWindow::showWelcome);
@@ -180,8 +193,10 @@ void MainWindow::leavePage() {
 
 void MainWindow::showPage(PageId page) {
     leavePage();
-    m_stack->setCurrentWidget(m_byId[static_cast<std::size_t>(page)]);
+    Page* shown = m_byId[static_cast<std::size_t>(page)];
+    m_stack->setCurrentWidget(shown);
     m_pages->setCurrent(page);
+    if (QApplication::focusWidget() == centralWidget()) shown->setFocus(); // Tab begins with the page, not with the bars
     refreshContext();
 }
 

@@ -105,7 +105,8 @@ void TopBar::setRunEnabled(bool isEnabled, const QString& reason) {
 
 void TopBar::refreshDocument() {
     const RecipeDocument& document = m_services.recipe;
-    m_document->setText(document.name() + (document.isModified() ? QStringLiteral(" *") : QString()));
+    const bool isUntitled = document.filePath().isEmpty() && document.name() == QLatin1String("untitled");
+    m_document->setText((isUntitled ? tr("untitled") : document.name()) + (document.isModified() ? QStringLiteral(" *") : QString()));
 }
 
 void TopBar::refreshDevice() {

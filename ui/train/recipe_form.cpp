@@ -108,7 +108,7 @@ void RecipeForm::refreshVisible() {
         section.card->setVisible(hasAny);
         if (!section.more) continue;
         section.more->setVisible(hidden > 0);
-        section.more->setText(section.isUnfolded ? tr("Fewer fields") : tr("More fields (%1)").arg(hidden));
+        section.more->setText(section.isUnfolded ? tr("Fewer fields") : tr("%n more field(s)", "", hidden));
         section.more->setIcon(
             m_theme.icon(section.isUnfolded ? QStringLiteral("chevron-down") : QStringLiteral("chevron-right"), "accent"));
     }

@@ -136,7 +136,7 @@ QWidget* TrainPage::buildSide() {
     panel->setFixedWidth(kSideWidth);
     m_side = panel;
     auto* layout = new QVBoxLayout(panel);
-    layout->setContentsMargins(0, 14, 14, 14);
+    layout->setContentsMargins(8, 14, 14, 14);
     layout->setSpacing(12);
     layout->addWidget(buildHelp());
     layout->addWidget(buildRate());
@@ -170,7 +170,7 @@ QWidget* TrainPage::buildRate() {
     m_rate = new Plot(m_services.theme, {{"blue", 1.8}}, m_rateCard);
     m_rate->setFixedHeight(150);
     m_rate->setFloor(0);
-    m_rate->setFormats(QStringLiteral("%g"), QStringLiteral("%.1e"));
+    m_rate->setFormats(QStringLiteral("%g"), QStringLiteral("auto"));
     m_rate->setData(0, {&m_rateX, &m_rateY});
     m_rateCard->body()->addWidget(m_rate);
     m_rateCard->body()->addWidget(m_rateNote);
@@ -332,7 +332,18 @@ void TrainPage::refreshModel() {
                             Format::count(static_cast<std::int64_t>(model.cells.size())));
     if (frozen > 0) text += QStringLiteral(" · ") + tr("%1 frozen").arg(Format::count(frozen));
     if (lora > 0) text += QStringLiteral(" · ") + tr("%1 with LoRA").arg(Format::count(lora));
+    if (analysis->estimate) text += QLatin1Char('\n') + estimateText(*analysis->estimate);
     m_model->setText(text);
+}
+
+QString TrainPage::estimateText(const recipe::Estimate& estimate) {
+    const auto bytes = [](std::int64_t count) { return Format::bytes(static_cast<double>(count)); };
+    const QString memory = tr("About %1 of memory at a step: weights %2, gradients %3, optimizer %4, activations %5.")
+                               .arg(bytes(estimate.peakBytes), bytes(estimate.weightBytes), bytes(estimate.gradientBytes),
+                                    bytes(estimate.optimizerBytes), bytes(estimate.activationBytes));
+    const QString disk = tr("On disk %1 a checkpoint, %n of them kept.", "", static_cast<int>(estimate.keptCheckpoints))
+                             .arg(bytes(estimate.checkpointBytes));
+    return memory + QLatin1Char('\n') + disk;
 }
 
 void TrainPage::showProblems() {

@@ -1,6 +1,7 @@
 // The Train page: the recipe's form, and beside it the help, the learning rate's curve and the same run as a command and as JSON.
 #pragma once
 
+#include "models/recipe/estimate.h"
 #include "models/recipe/recipe.h"
 #include "ui/shell/page.h"
 
@@ -52,6 +53,7 @@ private:
     void refreshRate();
     void refreshText();
     void refreshSections();
+    static QString estimateText(const recipe::Estimate& estimate);
     void refreshModel();
 
     Services& m_services;

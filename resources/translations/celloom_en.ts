@@ -1,0 +1,62 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="en">
+    <context>
+        <name>celloom::ui::RecipeForm</name>
+        <message numerus="yes">
+            <source>%n more field(s)</source>
+            <translation>
+                <numerusform>%n more field</numerusform>
+                <numerusform>%n more fields</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::RunTexts</name>
+        <message numerus="yes">
+            <source>Read %n token file(s)</source>
+            <translation>
+                <numerusform>Read %n token file</numerusform>
+                <numerusform>Read %n token files</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>Read %n file(s)</source>
+            <translation>
+                <numerusform>Read %n file</numerusform>
+                <numerusform>Read %n files</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n document(s)</source>
+            <translation>
+                <numerusform>%n document</numerusform>
+                <numerusform>%n documents</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>All %n step(s) are done already. To train on, resume with more epochs or steps.</source>
+            <translation>
+                <numerusform>The one step is done already. To train on, resume with more epochs or steps.</numerusform>
+                <numerusform>All %n steps are done already. To train on, resume with more epochs or steps.</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>Finished after %n step(s).</source>
+            <translation>
+                <numerusform>Finished after %n step.</numerusform>
+                <numerusform>Finished after %n steps.</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::TrainPage</name>
+        <message numerus="yes">
+            <source>On disk %1 a checkpoint, %n of them kept.</source>
+            <translation>
+                <numerusform>On disk %1 for a checkpoint; %n is kept.</numerusform>
+                <numerusform>On disk %1 a checkpoint; %n of them are kept.</numerusform>
+            </translation>
+        </message>
+    </context>
+</TS>

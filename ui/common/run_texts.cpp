@@ -1,0 +1,225 @@
+#include "ui/common/run_texts.h"
+
+#include "ui/common/format.h"
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QRegularExpression>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+namespace celloom::ui {
+
+namespace {
+
+/// An event's data; remembers whether something that was asked for is missing.
+class Data {
+public:
+    explicit Data(const std::string& json) : m_object(QJsonDocument::fromJson(QByteArray::fromStdString(json)).object()) {}
+
+    [[nodiscard]] bool has(const char* key) const { return m_object.contains(QLatin1String(key)); }
+    [[nodiscard]] bool isComplete() const { return m_isComplete; }
+    [[nodiscard]] bool flag(const char* key) const { return m_object.value(QLatin1String(key)).toBool(); }
+    double real(const char* key) {
+        const QJsonValue value = m_object.value(QLatin1String(key));
+        m_isComplete = m_isComplete && value.isDouble();
+        return value.toDouble();
+    }
+    QString count(const char* key) { return Format::count(std::llround(real(key))); }
+    /// For tr()'s %n.
+    int few(const char* key) { return static_cast<int>(std::clamp<double>(real(key), 0, std::numeric_limits<int>::max())); }
+    QString text(const char* key) {
+        const QJsonValue value = m_object.value(QLatin1String(key));
+        m_isComplete = m_isComplete && value.isString();
+        return value.toString();
+    }
+    /// "UTF-8", or "GB 18030 (1), UTF-8 (119)" where there are several.
+    QString encodings() {
+        const QJsonObject counts = m_object.value(QLatin1String("encodings")).toObject();
+        m_isComplete = m_isComplete && !counts.isEmpty();
+        if (counts.size() == 1) return counts.begin().key();
+        QStringList parts;
+        for (auto one = counts.begin(); one != counts.end(); ++one)
+            parts.append(QStringLiteral("%1 (%2)").arg(one.key(), Format::count(one.value().toInteger())));
+        return parts.join(QStringLiteral(", "));
+    }
+
+private:
+    QJsonObject m_object;
+    bool m_isComplete = true;
+};
+
+using Say = QString (*)(Data&);
+
+class Sentences {
+    Q_DECLARE_TR_FUNCTIONS(celloom::ui::RunTexts)
+public:
+    static QString data(Data& data) {
+        if (data.has("token_files"))
+            return tr("Read %n token file(s)", "", data.few("token_files")) +
+                   tr(": %1 sequences of %2 tokens to learn from.").arg(data.count("sequences"), data.count("sequence_length"));
+        return tr("Read %n file(s)", "", data.few("files")) +
+               tr(" (%1): %2 to learn from, %3 held out.")
+                   .arg(data.encodings(), tr("%n document(s)", "", data.few("documents")), data.count("held_out"));
+    }
+    static QString tokenizer(Data& data) {
+        return tr("The tokenizer has %1 pieces; %2 sequences of %3 tokens to learn from.")
+            .arg(data.count("vocabulary"), data.count("sequences"), data.count("sequence_length"));
+    }
+    static QString baseline(Data& data) {
+        return tr("A bigram model has perplexity %1 on the validation data: a language model that learned something goes below it.")
+            .arg(Format::number(data.real("perplexity")));
+    }
+    static QString evaluation(Data& data) {
+        if (data.flag("no_data"))
+            return tr("There is no validation data to evaluate on. Name validation files, or hold out a part of the documents.");
+        return tr("Validation loss %1, perplexity %2 over %3 tokens.")
+            .arg(Format::number(data.real("loss")), Format::number(data.real("perplexity")), data.count("tokens"));
+    }
+    static QString checkpoint(Data& data) { return tr("Saved the checkpoint %1.").arg(data.text("checkpoint")); }
+    static QString resumed(Data& data) {
+        if (!data.has("checkpoint")) return tr("Resumed from the beginning: no checkpoint had been saved.");
+        return tr("Resumed from the checkpoint %1.").arg(data.text("checkpoint"));
+    }
+    static QString complete(Data& data) {
+        return tr("All %n step(s) are done already. To train on, resume with more epochs or steps.", "", data.few("steps"));
+    }
+    static QString overflow(Data& data) {
+        return tr("Step %1 overflowed under the loss scale %2 and changed nothing.")
+            .arg(data.count("step"), Format::number(data.real("loss_scale")));
+    }
+    static QString paused(Data& data) { return tr("Paused after step %1.").arg(data.count("step")); }
+    static QString continued(Data& data) { return tr("Continued after step %1.").arg(data.count("step")); }
+    static QString learningRate(Data& data) {
+        return tr("From step %1 on the learning rate is %2.").arg(data.count("step"), Format::rate(data.real("lr")));
+    }
+    static QString comparison(Data& data) {
+        return tr("Validation perplexity %1; a bigram model over the same tokens has %2.")
+            .arg(Format::number(data.real("perplexity")), Format::number(data.real("bigram")));
+    }
+    static QString finished(Data& data) { return tr("Finished after %n step(s).", "", data.few("step")); }
+    static QString stopped(Data& data) {
+        return (data.flag("time_limit") ? tr("The time limit is reached: stopped after step %1.") : tr("Stopped after step %1."))
+            .arg(data.count("step"));
+    }
+    /// What went wrong stays in the engine's words; `%1`.
+    static QString diverged() { return tr("Diverged: %1"); }
+    static QString failed() { return tr("Failed: %1"); }
+    static QString damagedCheckpoint() { return tr("A checkpoint is damaged, the one before it is used: %1"); }
+
+    static QString signal(int number) {
+        switch (number) {
+        case 9:
+            return tr("the process was killed (signal 9)");
+        case 15:
+            return tr("the process was ended (signal 15)");
+        case 6:
+        case 7:
+        case 8:
+        case 11:
+            return tr("the process crashed (signal %1)").arg(number);
+        default:
+            return tr("the process was ended by signal %1").arg(number);
+        }
+    }
+    /// Of models/base/exit_codes.h.
+    static QString exitCode(int code) {
+        switch (code) {
+        case 2:
+        case 3:
+            return tr("recipe, model or data were refused");
+        case 5:
+            return tr("the device asked for is not there");
+        case 6:
+            return tr("out of memory");
+        case 7:
+            return tr("the disk is full");
+        case 8:
+            return tr("the loss diverged");
+        default:
+            return tr("exit code %1").arg(code);
+        }
+    }
+    static QString nobodySaw() { return tr("the process is gone, and nobody saw how it ended"); }
+    static QString neverStarted() { return tr("it never started"); }
+    static QString atStep(std::int64_t step) { return tr("at step %1").arg(Format::count(step)); }
+};
+
+constexpr struct {
+    const char* kind;
+    Say say;
+} kSentences[] = {
+    {"data", &Sentences::data},
+    {"tokenizer", &Sentences::tokenizer},
+    {"baseline", &Sentences::baseline},
+    {"evaluation", &Sentences::evaluation},
+    {"checkpoint", &Sentences::checkpoint},
+    {"resumed", &Sentences::resumed},
+    {"complete", &Sentences::complete},
+    {"overflow", &Sentences::overflow},
+    {"paused", &Sentences::paused},
+    {"continued", &Sentences::continued},
+    {"learning_rate", &Sentences::learningRate},
+    {"comparison", &Sentences::comparison},
+    {"finished", &Sentences::finished},
+    {"stopped", &Sentences::stopped},
+};
+
+constexpr struct {
+    const char* kind;
+    QString (*frame)();
+} kFrames[] = {{"diverged", &Sentences::diverged}, {"failed", &Sentences::failed}, {"damaged_checkpoint", &Sentences::damagedCheckpoint}};
+
+} // namespace
+
+QString RunTexts::event(const store::EventRow& event) {
+    const auto sentence =
+        std::find_if(std::begin(kSentences), std::end(kSentences), [&](const auto& one) { return event.kind == one.kind; });
+    if (sentence != std::end(kSentences) && !event.data.empty()) {
+        Data data(event.data);
+        QString text = sentence->say(data);
+        if (data.isComplete()) return text;
+    }
+    QString text = fromUtf8(event.message);
+    if (!event.hint.empty()) text += QLatin1Char(' ') + fromUtf8(event.hint);
+    const auto frame = std::find_if(std::begin(kFrames), std::end(kFrames), [&](const auto& one) { return event.kind == one.kind; });
+    return frame == std::end(kFrames) ? text : frame->frame().arg(text);
+}
+
+QString RunTexts::reason(const store::RunRecord& run) {
+    const QString outcome = fromUtf8(run.outcome);
+    switch (run.state) {
+    case store::RunState::Stopped:
+        return Sentences::atStep(run.step);
+    case store::RunState::Interrupted: {
+        static const QRegularExpression signal(QStringLiteral("^interrupted \\(signal (\\d+)\\)$"));
+        if (const auto match = signal.match(outcome); match.hasMatch()) return Sentences::signal(match.captured(1).toInt());
+        return outcome.isEmpty() || outcome == QLatin1String("interrupted (nobody saw how)") ? Sentences::nobodySaw() : outcome;
+    }
+    case store::RunState::Failed: {
+        if (outcome == QLatin1String("never started")) return Sentences::neverStarted();
+        static const QRegularExpression failed(QStringLiteral("^failed \\(exit code (\\d+)\\)(?:: (.*))?$"),
+                                               QRegularExpression::DotMatchesEverythingOption);
+        const auto match = failed.match(outcome);
+        if (!match.hasMatch()) return outcome;
+        const int code = match.captured(1).toInt();
+        const QString what = match.captured(2);
+        if (what.isEmpty()) return Sentences::exitCode(code);
+        return code == 1 ? what : tr("%1. %2", "what happened, details").arg(Sentences::exitCode(code), what);
+    }
+    default:
+        return {};
+    }
+}
+
+QString RunTexts::outcome(const store::RunRecord& run) {
+    const QString state = Format::runState(run.state), why = reason(run);
+    if (why.isEmpty()) return state;
+    return run.state == store::RunState::Stopped ? tr("%1 %2", "state, at which step").arg(state, why) : tr("%1: %2").arg(state, why);
+}
+
+} // namespace celloom::ui
