@@ -51,6 +51,21 @@ private Q_SLOTS:
         QCOMPARE(exactRows(m_reference).size(), std::size_t(12 * 3 + 3 * 2 + 1));
     }
 
+    void eventsCarryTheirNumbersAsData() {
+        const auto dataOf = [&](const char* kind) {
+            const auto all = events(m_reference, kind);
+            return all.empty() ? json() : json::parse(all.front().data, nullptr, false);
+        };
+        QVERIFY(dataOf("data") == (json{{"files", 3}, {"encodings", {{"UTF-8", 3}}}, {"documents", 2}, {"held_out", 1}}));
+        QVERIFY(dataOf("tokenizer")["sequence_length"] == json(32));
+        QVERIFY(dataOf("checkpoint") == (json{{"checkpoint", "step-000004"}}));
+        QVERIFY(dataOf("finished") == (json{{"step", 12}}));
+        const auto rows = exactRows(m_reference);
+        QVERIFY(dataOf("evaluation")["loss"] == json(rows.at({"eval/loss", 4})));
+        QVERIFY(dataOf("baseline")["perplexity"] == json(rows.at({"baseline/bigram_perplexity", 0})));
+        QVERIFY(dataOf("comparison")["bigram"] == dataOf("baseline")["perplexity"]);
+    }
+
     void theLogHoldsMindSporesLinesAndTheComparison() {
         const ChildEnd end = m_workspace.run(m_workspace.create(smallRecipe()));
         QVERIFY2(end.output.contains(QRegularExpression("epoch: 1 step: 12, loss is \\d+\\.\\d+")), qPrintable(end.output));

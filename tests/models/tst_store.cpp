@@ -90,6 +90,7 @@ private Q_SLOTS:
     void rebuildingTheIndexKeepsNotesAndTags();
     void aRunThatNobodySawEndingIsInterrupted();
     void aSignalIsNamedInTheOutcome();
+    void theRateOfARecordIsTheRecipes();
     void theLockIsHeldWhileAProcessLivesAndNoLonger();
     void aWorkspaceUnderTwoHundredChineseCharactersWorks();
 };
@@ -522,6 +523,22 @@ void TestStore::aSignalIsNamedInTheOutcome() {
     QVERIFY(record);
     QVERIFY(record->state == RunState::Interrupted);
     QCOMPARE(record->outcome, std::string("interrupted (signal 9)"));
+}
+
+void TestStore::theRateOfARecordIsTheRecipes() { // a schedule's last step may have 0
+    QTemporaryDir folder;
+    const auto workspace = Workspace::open(in(folder, "w"));
+    const auto run = workspace->createRun("r");
+    QVERIFY(run);
+    QVERIFY(std::isnan(readRecord(*run)->learningRate));
+    QVERIFY(writeFileAtomically(run->recipe(), R"({"optimizer": {"lr": 0.002}})"));
+    {
+        const auto writer = RunWriter::open(run->database());
+        QVERIFY(writer);
+        (*writer)->metric(100, 1, "train/lr", 0);
+        QVERIFY((*writer)->flush());
+    }
+    QCOMPARE(readRecord(*run)->learningRate, 0.002);
 }
 
 void TestStore::theLockIsHeldWhileAProcessLivesAndNoLonger() {
