@@ -82,9 +82,10 @@ private:
         const catalog::CellType* about = catalog::find(type);
         if (found == m_byPath.end() || !about) return {};
         const graph::CellInstance& instance = m_analysis.expansion.model.cells[found->second];
+        const std::vector<catalog::PortDef> ports = catalog::outputPorts(*about, instance);
         std::size_t index = 0;
-        for (std::size_t i = 0; i < about->outputs.size(); ++i) {
-            if (about->outputs[i].name == port) index = i;
+        for (std::size_t i = 0; i < ports.size(); ++i) {
+            if (ports[i].name == port) index = i;
         }
         if (index >= instance.outputs.size()) return {};
         const int value = instance.outputs[index];
