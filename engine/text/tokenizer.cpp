@@ -1,8 +1,10 @@
 #include "engine/text/tokenizer.h"
 
 #include "models/base/files.h"
+#include "models/base/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 #include <string_view>
@@ -12,6 +14,7 @@ namespace celloom::engine {
 namespace {
 
 constexpr std::uint64_t kMaxModelBytes = 256ull << 20;
+constexpr std::int64_t kFixedPieces = 3 + 256; // <unk>, <s>, </s> and the bytes
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD"; // U+FFFD
 
 class SentencePieceTokenizer : public Tokenizer {
@@ -88,6 +91,31 @@ private:
     bool m_done = false;
 };
 
+/// The number after the last `mark` of a text; 0 where there is none.
+std::int64_t numberAfter(const std::string& text, std::string_view mark) {
+    const std::size_t at = text.rfind(mark);
+    std::int64_t number = 0;
+    if (at != std::string::npos) std::from_chars(text.data() + at + mark.size(), text.data() + text.size(), number);
+    return number;
+}
+
+/// SentencePiece speaks to its programmers: "./src/trainer_interface.cc(580) [(condition)] Vocabulary size is smaller than required_chars.
+/// 500 vs 1654. …", or "… Please set it to a value <= 13450."
+Error trainingError(const TokenizerTraining& training, const std::string& said) {
+    const std::string asked = "a vocabulary of " + std::to_string(training.vocabSize) + " pieces is too ";
+    if (const std::int64_t least = numberAfter(said, " vs "); said.find("required_chars") != std::string::npos && least > kFixedPieces)
+        return {asked + "small for these texts: they have " + std::to_string(least - kFixedPieces) + " different characters at coverage " +
+                    numberText(training.characterCoverage) + ", and " + std::to_string(kFixedPieces) + " pieces stand for marks and single bytes.",
+                "Raise tokenizer.vocab_size to " + std::to_string(least) + " or more, or lower tokenizer.character_coverage.", "tokenizer.vocab_size"};
+    if (const std::int64_t most = numberAfter(said, "<= "); most > 0)
+        return {asked + "large for these texts: they give at most " + std::to_string(most) + ".",
+                "Lower tokenizer.vocab_size to " + std::to_string(most) + " or less, or give more text.", "tokenizer.vocab_size"};
+    const std::size_t bracket = said.rfind("] ");
+    return {"no tokenizer of " + std::to_string(training.vocabSize) + " pieces can be trained on these texts" +
+                (bracket == std::string::npos ? "" : " (" + said.substr(bracket + 2) + ")") + ".",
+            "Choose another tokenizer.vocab_size, or give more text.", "tokenizer.vocab_size"};
+}
+
 } // namespace
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::load(const std::filesystem::path& model) {
@@ -117,9 +145,7 @@ Status Tokenizer::train(const TokenizerTraining& training, const std::filesystem
     LineIterator lines(training.texts);
     std::string model;
     const auto status = sentencepiece::SentencePieceTrainer::Train(options, &lines, &model);
-    if (!status.ok())
-        return fail("SentencePiece could not train a tokenizer of " + std::to_string(training.vocabSize) + " pieces: " + status.message() + ".",
-                    "Choose another vocabulary size, or more text.", "tokenizer");
+    if (!status.ok()) return tl::unexpected(trainingError(training, status.message()));
     return writeFileAtomically(target, model);
 }
 

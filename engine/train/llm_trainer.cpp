@@ -3,6 +3,7 @@
 #include "engine/data/packed.h"
 #include "engine/generate/generate.h"
 #include "engine/train/run_callbacks.h"
+#include "models/base/disk.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -15,11 +16,6 @@ std::string decimals(double value, int digits) {
     char text[64];
     std::snprintf(text, sizeof text, "%.*f", digits, value);
     return text;
-}
-
-/// errno's sentences, as they arrive in an error's message.
-bool isDiskFull(const Error& error) {
-    return error.message.find("No space left on device") != std::string::npos || error.message.find("Disk quota exceeded") != std::string::npos;
 }
 
 } // namespace
@@ -195,7 +191,8 @@ Error LLMTrainer::divergence() const {
     return error;
 }
 
-RunResult LLMTrainer::failed(const Error& error) {
+RunResult LLMTrainer::failed(Error error) {
+    if (isOutOfMemory(error)) error.place = m_reporter.stage() + (error.place.empty() ? "" : ", " + error.place);
     RunResult result{protocol::Failure, RunState::Failed, error};
     if (isDiskFull(error)) result.code = protocol::DiskFull;
     else if (isOutOfMemory(error)) result.code = protocol::OutOfMemory;

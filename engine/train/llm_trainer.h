@@ -59,7 +59,7 @@ private:
     void reportEvaluation(const Evaluation& evaluation);
     void sayEnd(Model::End end);
     Error divergence() const;
-    RunResult failed(const Error& error);
+    RunResult failed(Error error);
     std::int64_t totalSteps() const;
 
     Setup m_setup;

@@ -28,6 +28,7 @@ public:
     /// Shown to the user: "reading text", "training the tokenizer", "tokenising", "bigram baseline", "building the network", "training",
     /// "evaluating", "writing a sample", "saving", "paused".
     void stage(const std::string& stage);
+    const std::string& stage() const { return m_progress.stage; }
     void state(store::RunState state);
     store::RunState state() const { return m_progress.state; }
 

@@ -191,6 +191,21 @@ private Q_SLOTS:
         QVERIFY2((end.output + end.messages).contains(says), qPrintable(end.output + end.messages));
     }
 
+    void memoryThatIsNotThereHasItsExitCodeStageAndAdvice() { // cases.md 20
+        json recipe = smallRecipe();
+        recipe["model"]["overrides"] = {"layers=1", "hidden=1024", "heads=2", "intermediate=1000000000"}; // a matrix of 4 TB
+        const auto folder = m_workspace.create(recipe);
+        const ChildEnd end = m_workspace.run(folder);
+        QVERIFY2(!end.isKilled, qPrintable(end.messages));
+        QCOMPARE(end.code, int(protocol::OutOfMemory));
+        const auto said = events(folder, "failed");
+        QCOMPARE(said.size(), std::size_t(1));
+        const QString text = QString::fromStdString(said[0].message);
+        for (const char* part : {"building the network", "layers.0.mlp", "4096 GB more were asked for", "available"}) QVERIFY2(text.contains(part), qPrintable(text));
+        for (const char* raw : {"enforce", ".cpp", "Allocator"}) QVERIFY2(!text.contains(raw), qPrintable(text));
+        QVERIFY(!said[0].hint.empty());
+    }
+
     void anUnreadableEncodingNamesTheByte() {
         QTemporaryDir corpus;
         const std::string path = (corpus.path() + "/bad.txt").toStdString();

@@ -3,6 +3,7 @@
 #include "engine/text/tokenizer.h"
 #include "models/base/files.h"
 
+#include <ATen/ops/empty.h>
 #include <QTemporaryDir>
 #include <QTest>
 #include <nlohmann/json.hpp>
@@ -160,6 +161,33 @@ private Q_SLOTS:
         QVERIFY(!status);
         QVERIFY(!status.error().hint.empty());
         QVERIFY(QDir(folder.path()).isEmpty());
+    }
+
+    void aVocabularyThatDoesNotFitIsExplainedInTheUsersWords_data() {
+        QTest::addColumn<int>("size");
+        QTest::addColumn<QStringList>("said");
+        // 26 letters and the line has no space: 26 characters, 256 bytes, <unk>, <s>, </s> are the least.
+        QTest::newRow("too small") << 100 << QStringList{"a vocabulary of 100 pieces is too small", "26 different characters", "vocab_size to 285"};
+        QTest::newRow("too large") << 5000 << QStringList{"a vocabulary of 5000 pieces is too large", "Lower tokenizer.vocab_size to"};
+    }
+    void aVocabularyThatDoesNotFitIsExplainedInTheUsersWords() {
+        QFETCH(int, size);
+        QFETCH(QStringList, said);
+        QTemporaryDir folder;
+        TokenizerTraining training;
+        training.texts = {"abcdefghijklmnopqrstuvwxyz\nzyxwvutsrqponmlkjihgfedcba\n"};
+        training.vocabSize = size;
+        training.characterCoverage = 1;
+        const auto status = Tokenizer::train(training, (folder.path() + "/a.model").toStdString());
+        QVERIFY(!status);
+        const QString text = QString::fromStdString(status.error().text());
+        for (const QString& part : said) QVERIFY2(text.contains(part), qPrintable(text));
+        for (const char* raw : {".cc", "src/", "required_chars", "[("}) QVERIFY2(!text.contains(raw), qPrintable(text));
+    }
+
+    void memoryThatIsNotThereThrowsThoughSentencePieceIsLoaded() {
+        QVERIFY(Tokenizer::load(kTokenizerFixture / "sp_bpe_prefix.model"));
+        QVERIFY_EXCEPTION_THROWN(at::empty({std::int64_t(1) << 46}, at::kByte), c10::Error); // 64 TiB; it once aborted the process
     }
 
     void somethingElseThanAModelIsRefused() {
