@@ -145,7 +145,7 @@ Result<ModelFolder> openModelFolder(const fs::path& given) {
     if (!fs::is_directory(given))
         return fail("is no model folder.", "Give a folder with config.json, a run, a checkpoint or a .cells.json file.", given.string());
     fs::path folder = given;
-    if (fs::is_directory(folder / "checkpoints") && fs::exists(folder / "recipe.json")) {
+    if (fs::exists(folder / "recipe.json") && !fs::exists(folder / kWeights)) {
         CELLOOM_TRY(newest, newestCheckpoint(folder));
         folder = newest;
     }

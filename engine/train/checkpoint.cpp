@@ -96,7 +96,7 @@ std::vector<fs::path> listCheckpoints(const fs::path& folder) {
 Result<fs::path> writeCheckpoint(const fs::path& folder, const CheckpointContent& content, const std::function<Status()>& beforeVisible) {
     const fs::path target = folder / checkpointName(content.state.model.step);
     CELLOOM_TRY(partial, AtomicFolder::create(target));
-    CELLOOM_TRY_STATUS(exportModel(content.network, content.document, content.tokenizer, partial.path()));
+    CELLOOM_TRY_STATUS(writeModelFiles(content.network, content.document, content.tokenizer, partial.path()));
     CELLOOM_TRY_STATUS(writeSafetensors(partial.path() / "trainer.safetensors", content.optimizer.state()));
     CELLOOM_TRY_STATUS(writeFileAtomically(partial.path() / "state.json", toJson(content.state)));
     CELLOOM_TRY_STATUS(writeManifest(partial.path()));

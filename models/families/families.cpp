@@ -124,8 +124,8 @@ Result<graph::Document> openModel(const std::string& model) {
         path /= hasCells ? "model.cells.json" : "config.json";
     }
     if (!fs::exists(path, error))
-        return fail("There is no model " + inQuotes(model) + ".",
-                    "Give a preset (" + joined(names) + "), a folder with a config.json, or a .cells.json file.", model);
+        return fail("there is no model " + inQuotes(path.has_parent_path() ? model : path.string()) + ".",
+                    "Give a preset (" + joined(names) + "), a folder with a config.json, or a .cells.json file.", "model.source");
     if (path.filename() != "config.json") return graph::loadDocument(path);
     CELLOOM_TRY(text, readFile(path, graph::JsonLimits{}.maxBytes));
     return fromConfigJson(text, path.string());

@@ -81,6 +81,9 @@ private:
                 value = found->second;
             else if (const auto* text = std::get_if<std::string>(&parameter.value))
                 value = evaluate(*text, scope);
+            if (const auto* text = std::get_if<std::string>(&parameter.value);
+                text && value && std::holds_alternative<double>(*value) && !given.contains(parameter.name))
+                rememberFraction(parameter.name, *text, scope);
             if (!value)
                 m_problems.error(path, std::move(value).error(), parameter.name);
             else if (!scope.emplace(parameter.name, *value).second)
@@ -88,6 +91,22 @@ private:
         }
         if (m_problems.errors() != before) return {};
         return scope;
+    }
+
+    /// A hyper-parameter that came out as no whole number does harm only where a cell needs one: its origin is told there.
+    void rememberFraction(const std::string& name, const std::string& text, const Scope& scope) {
+        const auto whole = evaluateInteger(text, scope);
+        if (whole) return;
+        const std::string& said =
+            whole.error().message; // "the expression "hidden / heads" gives 9.14 (heads = 7, hidden = 64), expected …"
+        const auto open = said.rfind(" ("), close = said.rfind(')');
+        if (open != std::string::npos && close != std::string::npos && open < close)
+            m_fractions[name] = inQuotes(text) + said.substr(open, close + 1 - open);
+    }
+    [[nodiscard]] std::string originOf(const Error& error) const {
+        for (const auto& [name, origin] : m_fractions)
+            if (error.message.find(name + " = ") != std::string::npos) return name + " is " + origin + ": change one of these numbers.";
+        return error.hint;
     }
 
     /// The values that a cell gives to its composite's hyper-parameters.
@@ -100,6 +119,7 @@ private:
                                  didYouMean(name, known, "Hyper-parameters"), name);
             } else if (const auto* text = std::get_if<std::string>(&value)) {
                 auto evaluated = evaluate(*text, scope);
+                if (evaluated && std::holds_alternative<double>(*evaluated)) rememberFraction(name, *text, scope);
                 if (evaluated)
                     given[name] = *evaluated;
                 else
@@ -325,7 +345,7 @@ private:
             if (value)
                 instance.params[def.name] = std::move(*value);
             else
-                m_problems.error(path, std::move(value).error(), def.name);
+                m_problems.error(path, value.error().message, originOf(value.error()), def.name);
         }
         if (m_problems.errors() != before) return false;
         if (!type.check) return true;
@@ -424,6 +444,7 @@ private:
     ExpandedModel m_model;
     std::map<const Graph*, Plan> m_plans; // made once, whatever the number of instances
     std::set<std::string> m_used;
+    std::map<std::string, std::string> m_fractions; // by hyper-parameter: why it is no whole number
     std::int64_t m_parameters = 0;
     bool m_isStopped = false;
 };

@@ -26,10 +26,13 @@ std::string lineAndColumn(const std::string& text, std::size_t byte) {
     return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
-/// nlohmann's "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while …": the part after the place.
+/// nlohmann's "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing value - unexpected '}';
+/// expected …": the part between the dash and the semicolon.
 std::string plainReason(const std::string& what) {
-    const auto colon = what.find(": ");
-    return colon == std::string::npos ? what : what.substr(colon + 2);
+    const auto dash = what.find(" - ");
+    if (dash == std::string::npos) return "it cannot be read";
+    const std::string reason = what.substr(dash + 3, what.find(';', dash) - dash - 3);
+    return reason == "unexpected end of input" ? "it ends too early" : reason;
 }
 
 } // namespace
@@ -39,6 +42,7 @@ Result<nlohmann::json> parseJson(const std::string& text, const std::string& pla
         return fail("is " + std::to_string(text.size()) + " bytes of JSON; at most " + std::to_string(limits.maxBytes) + " are read.", {},
                     place);
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) return fail("is empty, expected JSON.", {}, place);
+    if (!isUtf8(text)) return fail("is no UTF-8 text, expected JSON.", "Is it the right file?", place);
     std::vector<std::set<std::string>> keys; // of the objects that are open
     using Event = nlohmann::json::parse_event_t;
     const auto watch = [&](int depth, Event event, nlohmann::json& parsed) {
@@ -58,8 +62,8 @@ Result<nlohmann::json> parseJson(const std::string& text, const std::string& pla
     } catch (const nlohmann::json::parse_error& error) {
         return fail("is not valid JSON (" + lineAndColumn(text, error.byte) + "): " + plainReason(error.what()) + ".",
                     "Check for a missing comma, quote or bracket there.", place);
-    } catch (const nlohmann::json::exception& error) { // a number out of range
-        return fail("is not valid JSON: " + plainReason(error.what()) + ".", {}, place);
+    } catch (const nlohmann::json::exception&) {
+        return fail("is not valid JSON: it holds a number that is too large.", {}, place);
     }
 }
 

@@ -18,6 +18,10 @@ namespace celloom::store {
 namespace fs = std::filesystem;
 namespace {
 
+bool isIndex(const std::string& place) {
+    return place.ends_with("celloom.db");
+}
+
 Error databaseError(sqlite3* handle, int code, const std::string& place) {
     const int system = handle ? sqlite3_system_errno(handle) : 0;
     const std::string said = handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
@@ -31,7 +35,10 @@ Error databaseError(sqlite3* handle, int code, const std::string& place) {
         return {"another program holds the database.", "Try again; if it stays so, look for a stopped program.", place};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return {kDamagedMessage, "Move it away; the index is rebuilt from the runs.", place};
+        return {kDamagedMessage,
+                isIndex(place) ? "Move it away; the index is rebuilt from the runs."
+                               : "What this run measured is lost; its checkpoints can still be used.",
+                place};
     case SQLITE_CANTOPEN:
         return {std::string("the database cannot be opened: ") + std::strerror(system ? system : ENOENT) + ".",
                 "Check the path and its permissions.", place};

@@ -166,6 +166,13 @@ private Q_SLOTS:
         VERIFY_SAYS(oneProblem(document), "blocks.0.up |", "hidden / 3", "2.6666", "hidden = 8", "whole number", "| out_channels");
     }
 
+    void aHyperParameterThatIsNotWholeIsTracedToItsNumbers() {
+        Document document = nested("depth");
+        document.composites["Block"].hyper.push_back({"third", std::string("hidden / 3"), ""});
+        cell(document.composites["Block"], "up").params["out_channels"] = std::string("third");
+        VERIFY_SAYS(oneProblem(document), "blocks.0.up |", "third = 2.6666", "third is \"hidden / 3\" (hidden = 8)", "| out_channels");
+    }
+
     void aCompositesDeclaredShapeIsHeldTo() {
         Document document = nested("");
         document.main.inputs[0].shape[2] = "width + 2";
