@@ -17,7 +17,7 @@ struct Invocation {
     std::string workspace; // --workspace, $CELLOOM_WORKSPACE or ./workspace
     int exitCode = protocol::Ok;
 
-    /// Says the error on stderr (text, or JSON with --json) and sets the exit code.
+    /// Says the error on stderr (text, or JSON with --json) and sets the exit code: `code`, or DiskFull where that is what happened.
     void fail(const Error& error, int code = protocol::Failure);
 };
 

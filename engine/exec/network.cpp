@@ -2,6 +2,7 @@
 #include "engine/exec/network.h"
 
 #include "engine/cells/cell.h"
+#include "models/recipe/checks.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
@@ -56,16 +57,6 @@ Result<at::ScalarType> computeTypeOf(const Cell& cell, const recipe::Treatment& 
     if (!treatment.dtype.empty())
         return fail("has dtype \"" + treatment.dtype + "\".", "float32, bfloat16 and float16 are known.", cell.instance().path);
     return options.ampLevel == AmpLevel::O0 || cell.needsFloat32() ? at::kFloat : options.halfType;
-}
-
-/// A treatment that this engine would not carry out is refused, never skipped.
-Status checkTreatment(const recipe::Treatment& treatment, const std::string& path) {
-    if (treatment.lora) return fail("is to get a LoRA adapter, which this version does not train yet.", "Remove the rule.", path);
-    if (treatment.recompute) return fail("is to recompute its activations, which this version does not do yet.", "Remove the rule.", path);
-    if (treatment.stage != 0)
-        return fail("belongs to pipeline stage " + std::to_string(treatment.stage) + ", but this version runs one stage.",
-                    "Remove the rule.", path);
-    return {};
 }
 
 std::string shapesOf(const std::vector<at::Tensor>& tensors) {
@@ -127,7 +118,7 @@ std::vector<at::Tensor> runCell(Cell& cell, std::vector<at::Tensor>& values, Ste
         for (std::size_t i = 0; i < results.size(); ++i) values[static_cast<std::size_t>(cell.instance().outputs[i])] = results[i];
         return results;
     } catch (c10::Error& error) {
-        error.add_context("(inputs: " + shapesOf(inputs) + ")");
+        error.add_context("inputs: " + shapesOf(inputs));
         throw;
     }
 }
@@ -172,7 +163,7 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
             place = instance.path;
             auto cell = (registry ? *registry : CellRegistry::standard()).make(instance);
             if (!cell) return fail("has the type " + instance.type + ", which this engine cannot compute.", {}, instance.path);
-            CELLOOM_TRY_STATUS(checkTreatment(treatment.cells[index], instance.path));
+            CELLOOM_TRY_STATUS(recipe::checkSupported(treatment.cells[index], instance.path));
             CELLOOM_TRY(type, computeTypeOf(*cell, treatment.cells[index], options));
             std::vector<at::Tensor> weights;
             for (const WeightSpec& spec : instance.weights) {

@@ -11,6 +11,15 @@ namespace {
 
 constexpr std::int64_t kFloatBytes = 4, kHalfBytes = 2;
 
+/// Bytes of one value that this cell computes with.
+std::int64_t bytesOf(const graph::CellInstance& cell, const Treatment& treatment, bool isO2) {
+    if (!treatment.dtype.empty()) return treatment.dtype == "float32" ? kFloatBytes : kHalfBytes;
+    const bool isNorm = cell.type == "RMSNorm" || cell.type == "LayerNorm"; // float32 at every level
+    return isO2 && !isNorm ? kHalfBytes : kFloatBytes;
+}
+
+} // namespace
+
 Result<graph::ExpandedModel> modelOf(const Recipe& recipe) {
     const std::string& source = recipe.text("model.source");
     const bool isPreset = std::filesystem::path(source).filename() == source && families::buildPreset(source).has_value();
@@ -24,15 +33,6 @@ Result<graph::ExpandedModel> modelOf(const Recipe& recipe) {
     if (!expansion.ok()) return tl::unexpected(expansion.firstError());
     return std::move(expansion.model);
 }
-
-/// Bytes of one value that this cell computes with.
-std::int64_t bytesOf(const graph::CellInstance& cell, const Treatment& treatment, bool isO2) {
-    if (!treatment.dtype.empty()) return treatment.dtype == "float32" ? kFloatBytes : kHalfBytes;
-    const bool isNorm = cell.type == "RMSNorm" || cell.type == "LayerNorm"; // float32 at every level
-    return isO2 && !isNorm ? kHalfBytes : kFloatBytes;
-}
-
-} // namespace
 
 Result<Estimate> estimate(const Recipe& recipe) {
     CELLOOM_TRY(model, modelOf(recipe));

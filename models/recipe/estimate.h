@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/base/result.h"
+#include "models/graph/expand.h"
 #include "models/recipe/recipe.h"
 
 #include <cstdint>
@@ -28,5 +29,8 @@ struct Estimate {
 /// Fails where the model or its rules are refused. The vocabulary is the one the run will have: of the tokenizer to be trained, unless
 /// model.overrides or a given tokenizer decides.
 Result<Estimate> estimate(const Recipe& recipe);
+
+/// The recipe's model with its overrides; the vocabulary is the one that a trained tokenizer would have.
+Result<graph::ExpandedModel> modelOf(const Recipe& recipe);
 
 } // namespace celloom::recipe

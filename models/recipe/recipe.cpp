@@ -354,6 +354,9 @@ std::vector<Problem> Recipe::validate() const {
     const auto add = [&](Problem::Severity severity, const char* key, std::string message, std::string hint = {}) {
         out.push_back({severity, key, std::move(message), std::move(hint)});
     };
+    if (const std::string& name = text("name");
+        std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+        add(Error, "name", "The name holds a line break or another control character.", "Give a name of one line.");
     if (text("model.source").empty())
         add(Error, "model.source", "No model is chosen.", "Give a preset such as baichuan-tiny, a folder or a .cells.json file.");
     if (auto overrides = modelOverrides(); !overrides) add(Error, "model.overrides", overrides.error().message, overrides.error().hint);

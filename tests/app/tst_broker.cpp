@@ -156,6 +156,9 @@ private Q_SLOTS:
     void interruptingTheFollowerTwiceEndsARunThatHangs();
     void aRunCanBePausedContinuedSavedAndStopped();
     void aStoppedRunCanBeResumed();
+    void aResumeThatWouldSpoilTheRunIsRefusedAndChangesNothing();
+    void setSaysTheSameAsAFieldsOwnOption();
+    void interruptingAtTheVeryBeginningStopsTheRun();
     void badRecipesAreRefusedBeforeAnyFolderIsMade();
     void nanIsExportedAsNanAndNeverAsZero();
     // the queue
@@ -322,6 +325,51 @@ void TestBroker::aStoppedRunCanBeResumed() {
     QVERIFY(readFile(site.run().recipe())->find("0.5") != std::string::npos);
 }
 
+void TestBroker::aResumeThatWouldSpoilTheRunIsRefusedAndChangesNothing() {
+    Site site;
+    QVERIFY(site.serve());
+    QCOMPARE(site.verb({"run", site.recipe("ok-5")}).code, 0);
+    QVERIFY(fs::create_directories(site.run().checkpoints() / "step-000005"));
+    const std::string recipe = readFile(site.run().recipe()).value();
+    for (const auto& [key, value] :
+         {std::pair{"--seed", "9"}, {"--tokenizer.vocab_size", "999"}, {"--model.overrides", "layers=1"}, {"--rules", "nowhere: freeze"}}) {
+        const Finished refused = site.verb({"resume", "last", key, value});
+        QVERIFY2(refused.code != 0, key);
+        QCOMPARE(readFile(site.run().recipe()).value(), recipe);
+        QVERIFY(site.record().state == RunState::Finished); // as it was
+    }
+    QCOMPARE(site.verb({"resume", "last", "--set", "seed=9"}).code, int(protocol::BadInput));
+    QCOMPARE(site.verb({"resume", "last", "--set", "train.max_steps=9"}).code, 0);
+}
+
+void TestBroker::setSaysTheSameAsAFieldsOwnOption() {
+    Site site;
+    QVERIFY(site.serve());
+    QCOMPARE(site.verb({"run", site.recipe("ok-3"), "--set", "optimizer.lr=0.25", "--set", "seed=7"}).code, 0);
+    const auto recipe = Message::parse(readFile(site.run().recipe()).value());
+    QCOMPARE(recipe["optimizer"]["lr"].get<double>(), 0.25);
+    QCOMPARE(recipe["seed"].get<int>(), 7);
+    for (const char* bad : {"optimizer.lr", "=3", "optimizer.lrr=1", "optimizer.lr=x"})
+        QCOMPARE(site.verb({"run", site.recipe("ok-3"), "--set", bad}).code, int(protocol::BadInput));
+    QCOMPARE(site.workspace().allRuns().size(), std::size_t{1});
+}
+
+void TestBroker::interruptingAtTheVeryBeginningStopsTheRun() {
+    Site site;
+    QVERIFY(site.serve());
+    for (int attempt = 0; attempt < 5; ++attempt) { // the moment between the submission and the first look at the run
+        QProcess follower;
+        follower.start(kEngine, {"--workspace", Site::text(site.path), "run", site.recipe("ok-100000")});
+        QByteArray said;
+        QTRY_VERIFY_WITH_TIMEOUT((said += follower.readAllStandardError()).contains("run "), kPatience);
+        ::kill(static_cast<pid_t>(follower.processId()), SIGINT);
+        QVERIFY(follower.waitForFinished(kPatience));
+        QVERIFY(follower.exitStatus() == QProcess::NormalExit);
+        QCOMPARE(follower.exitCode(), int(protocol::Interrupted));
+        QVERIFY(site.record().state == RunState::Stopped);
+    }
+}
+
 void TestBroker::badRecipesAreRefusedBeforeAnyFolderIsMade() {
     Site site;
     QVERIFY(site.serve());
@@ -333,6 +381,12 @@ void TestBroker::badRecipesAreRefusedBeforeAnyFolderIsMade() {
     QCOMPARE(site.verb({"run", Site::text(file.parent_path() / "missing.json")}).code, int(protocol::BadInput));
     const auto refused = site.ask({{"type", "submit"}, {"recipe", {{"optimizer", {{"lrr", 1}}}}}}); // the window's way
     QVERIFY(!refused && !refused.error().message.empty());
+    for (const char* wrong :
+         {"model.overrides=heads=7", "model.source=nothing", "rules=layers.99.**: freeze", "rules=**: lora", "name=two\nlines"}) {
+        const Finished said = site.verb({"run", site.recipe("ok-3"), "--set", wrong});
+        QVERIFY2(said.code == protocol::BadInput, wrong);
+        QVERIFY2(said.err.contains("\"place\":\""), said.err);
+    }
     QVERIFY(site.workspace().allRuns().empty());
     QCOMPARE(site.verb({"run"}).code == 0, false);
 }
@@ -756,7 +810,7 @@ void TestBroker::aFullDiskRefusesARunAndKeepsTheOthers() {
     }
     ::close(filler);
     const Finished refused = site.submit("ok-5");
-    QCOMPARE(refused.code, int(protocol::Failure));
+    QCOMPARE(refused.code, int(protocol::DiskFull));
     QVERIFY2(refused.err.contains("No space left") || refused.err.contains("disk is full"), refused.err);
     QCOMPARE(site.workspace().allRuns().size(), std::size_t{2}); // nothing half made
     QCOMPARE(rowCount(site.run("1")), std::size_t{5});

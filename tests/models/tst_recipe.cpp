@@ -1,6 +1,7 @@
 // The recipe: its fields, strict reading, text forms, cross-field checks.
 #include "models/base/files.h"
 #include "models/base/text.h"
+#include "models/recipe/checks.h"
 #include "models/recipe/recipe.h"
 
 #include <QTemporaryDir>
@@ -104,6 +105,8 @@ private Q_SLOTS:
     void refusesWithFieldAndHint() {
         QFETCH(QString, json);
         QFETCH(QStringList, said);
+        for (const char* internal : {"parse_error", "while parsing", "last read"}) // a parser's own words help nobody
+            QVERIFY(!errorOf(Recipe::fromJson(json.toStdString(), "r.json")).contains(internal));
         const std::string text = json.isNull() ? "{\"name\": \"\xff\"}" : json.toStdString();
         const QString error = errorOf(Recipe::fromJson(text, "r.json"));
         QVERIFY(!error.isEmpty());
@@ -216,6 +219,66 @@ private Q_SLOTS:
         QVERIFY(recipe.validate().empty());
         QVERIFY(recipe.setFromText("sample.every_steps", "5"));
         QVERIFY(hasProblem(recipe, "sample.prompts"));
+        QVERIFY(recipe.setFromText("name", "第一次 a/b") && !hasProblem(recipe, "name"));
+        QVERIFY(recipe.setFromText("name", "two\nlines") && hasProblem(recipe, "name"));
+    }
+
+    void modelAndRulesAreCheckedBeforeARun_data() {
+        QTest::addColumn<QString>("key");
+        QTest::addColumn<QString>("value");
+        QTest::addColumn<QString>("said");
+        QTest::newRow("no such model") << "model.source"
+                                       << "nothing"
+                                       << "there is no model";
+        QTest::newRow("no such hyper-parameter") << "model.overrides"
+                                                 << "depth=3"
+                                                 << "depth";
+        QTest::newRow("heads that do not divide") << "model.overrides"
+                                                  << "hidden=64,heads=7"
+                                                  << "hidden / heads";
+        QTest::newRow("no such cell") << "rules"
+                                      << "layers.9.**: freeze"
+                                      << "layers.9";
+        QTest::newRow("LoRA") << "rules"
+                              << "**.W_pack: lora r=4"
+                              << "LoRA";
+        QTest::newRow("recomputation") << "rules"
+                                       << "**: recompute"
+                                       << "recompute";
+        QTest::newRow("pipeline stage") << "rules"
+                                        << "layers.1.**: stage=1"
+                                        << "stage 1";
+    }
+    void modelAndRulesAreCheckedBeforeARun() {
+        QFETCH(QString, key);
+        QFETCH(QString, value);
+        QFETCH(QString, said);
+        Recipe recipe;
+        QVERIFY(checkModel(recipe));
+        QVERIFY(recipe.setFromText("rules", "layers.0.**: freeze") && checkModel(recipe));
+        QVERIFY(recipe.setFromText(key.toStdString(), value.toStdString()));
+        const auto status = checkModel(recipe);
+        QVERIFY(!status);
+        QVERIFY2(QString::fromStdString(status.error().text()).contains(said), status.error().text().c_str());
+        QVERIFY(!status.error().place.empty() && !status.error().hint.empty());
+    }
+
+    void whatARunIsMadeOfStaysOnResume() {
+        Recipe before, now;
+        QVERIFY(now.setFromText("optimizer.lr", "0.1") && now.setFromText("train.max_steps", "99") && now.setFromText("threads", "1"));
+        QVERIFY(checkResumable(before, now, RunHas::Checkpoint));
+        for (const auto& [key, value] : std::map<std::string, std::string>{{"seed", "5"},
+                                                                           {"tokenizer.vocab_size", "300"},
+                                                                           {"model.overrides", "layers=9"},
+                                                                           {"data.train", "/other.txt"},
+                                                                           {"optimizer.type", "AdamWeightDecay"}}) {
+            now = before;
+            QVERIFY(now.setFromText(key, value));
+            const auto status = checkResumable(before, now, RunHas::Checkpoint);
+            QVERIFY2(!status && status.error().place == key && !status.error().hint.empty(), key.c_str());
+            QCOMPARE(bool(checkResumable(before, now, RunHas::Data)),
+                     key != "data.train"); // nothing is trained yet: only the data are read
+        }
     }
 
     void fieldsHideUntilTheyMatter() {

@@ -56,7 +56,10 @@ std::string readUntilClosed(int descriptor, Clock::time_point end) {
     std::string text;
     std::array<char, 4096> block{};
     pollfd polled{descriptor, POLLIN, 0};
-    while (::poll(&polled, 1, millisecondsUntil(end)) > 0) {
+    while (true) {
+        const int found = ::poll(&polled, 1, millisecondsUntil(end));
+        if (found < 0 && errno == EINTR) continue;
+        if (found <= 0) break;
         const ssize_t got = ::read(descriptor, block.data(), block.size());
         if (got <= 0) break;
         text.append(block.data(), static_cast<std::size_t>(got));

@@ -145,11 +145,12 @@ private:
     }
 
     [[nodiscard]] std::string progressText(const store::Progress& progress) const {
-        std::string text = progress.stage.empty() ? store::toString(progress.state) : progress.stage;
+        const bool isOver = store::isOver(progress.state);
+        std::string text = progress.stage.empty() || isOver ? store::toString(progress.state) : progress.stage;
         if (progress.totalSteps > 0) text += "  step " + std::to_string(progress.step) + "/" + std::to_string(progress.totalSteps);
         if (!std::isnan(m_loss)) text += "  loss " + numberText(m_loss);
         if (!std::isnan(m_tokensPerSecond)) text += "  " + numberText(m_tokensPerSecond) + " tokens/s";
-        if (progress.remainingSeconds >= 0) text += "  " + clockText(progress.remainingSeconds) + " left";
+        if (progress.remainingSeconds >= 0 && !isOver) text += "  " + clockText(progress.remainingSeconds) + " left";
         return text;
     }
 
@@ -158,28 +159,6 @@ private:
     std::unique_ptr<store::RunReader> m_reader;
     std::int64_t m_lastMetric = 0, m_lastEvent = 0, m_lastSample = 0;
     double m_loss = std::nan(""), m_tokensPerSecond = std::nan("");
-};
-
-/// While it lives, SIGINT and SIGTERM only count.
-class InterruptCounter {
-public:
-    InterruptCounter() {
-        g_interrupts = 0;
-        struct sigaction action {};
-        action.sa_handler = [](int) { ++g_interrupts; };
-        ::sigaction(SIGINT, &action, &m_interrupt);
-        ::sigaction(SIGTERM, &action, &m_terminate);
-    }
-    ~InterruptCounter() {
-        ::sigaction(SIGINT, &m_interrupt, nullptr);
-        ::sigaction(SIGTERM, &m_terminate, nullptr);
-    }
-    InterruptCounter(const InterruptCounter&) = delete;
-    InterruptCounter& operator=(const InterruptCounter&) = delete;
-
-private:
-    struct sigaction m_interrupt {
-    }, m_terminate{};
 };
 
 void passInterruptOn(BrokerClient& client, const store::RunFolder& folder, int count, Display& display) {
@@ -197,9 +176,21 @@ int exitCodeOf(const store::RunFolder& folder) {
 
 } // namespace
 
+InterruptCounter::InterruptCounter() {
+    g_interrupts = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) { ++g_interrupts; };
+    ::sigaction(SIGINT, &action, &m_interrupt);
+    ::sigaction(SIGTERM, &action, &m_terminate);
+}
+
+InterruptCounter::~InterruptCounter() {
+    ::sigaction(SIGINT, &m_interrupt, nullptr);
+    ::sigaction(SIGTERM, &m_terminate, nullptr);
+}
+
 int followRun(std::unique_ptr<BrokerClient> client, const store::Workspace& workspace, const store::RunFolder& folder,
               Invocation& invocation) {
-    const InterruptCounter counter;
     Follower follower(folder);
     int interruptsSeen = 0;
     bool isSubscribed = false;

@@ -1,5 +1,7 @@
 #include "app/engine/broker/recipe_options.h"
 
+#include "models/base/text.h"
+
 namespace celloom::app {
 namespace {
 
@@ -29,28 +31,45 @@ bool isPath(const recipe::Field& field) {
 } // namespace
 
 RecipeOptions::RecipeOptions(CLI::App& verb) {
+    verb.add_option("--set", m_set,
+                    "Sets a field of the recipe: --set optimizer.lr=1e-3; may be given many times. --optimizer.lr 1e-3 says the same.")
+        ->type_name("key=value")
+        ->expected(1)
+        ->take_all();
     for (const recipe::Field& field : recipe::fields())
         m_options[field.key] =
             verb.add_option("--" + field.key, m_given[field.key], helpOf(field))->group("Recipe: " + labelOf(field))->type_name("");
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> RecipeOptions::given() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const std::string& item : m_set) {
+        const std::size_t equals = item.find('=');
+        if (equals == std::string::npos || equals == 0)
+            return fail("is " + inQuotes(item, 40) + ", expected key=value.", "For example --set optimizer.lr=1e-3.", "--set");
+        all.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+    }
+    for (const recipe::Field& field : recipe::fields())
+        if (m_options.at(field.key)->count() > 0) all.emplace_back(field.key, m_given.at(field.key));
+    return all;
 }
 
 Result<recipe::Recipe> RecipeOptions::load(const std::string& path) const {
     CELLOOM_TRY(fromFile, recipe::Recipe::load(path));
     recipe::Recipe recipe = fromFile.withAbsolutePaths(); // the file's paths are meant from its folder
     recipe.setFolder({});                                 // and those given here from the current one
-    for (const auto& [key, option] : m_options)
-        if (option->count() > 0) CELLOOM_TRY_STATUS(recipe.setFromText(key, m_given.at(key)));
+    CELLOOM_TRY(all, given());
+    for (const auto& [key, text] : all) CELLOOM_TRY_STATUS(recipe.setFromText(key, text));
     return recipe.withAbsolutePaths();
 }
 
-nlohmann::json RecipeOptions::changes() const {
+Result<nlohmann::json> RecipeOptions::changes() const {
     nlohmann::json changes = nlohmann::json::object();
-    for (const recipe::Field& field : recipe::fields()) {
-        if (m_options.at(field.key)->count() == 0) continue;
-        std::string text = m_given.at(field.key);
-        recipe::Recipe alone; // makes paths absolute here, where the current folder is the user's; what is wrong is said by the broker
-        if (isPath(field) && alone.setFromText(field.key, text)) text = alone.withAbsolutePaths().toText(field.key);
-        changes[field.key] = text;
+    CELLOOM_TRY(all, given());
+    for (const auto& [key, text] : all) {
+        recipe::Recipe alone; // finds what is wrong, and makes paths absolute here, where the current folder is the user's
+        CELLOOM_TRY_STATUS(alone.setFromText(key, text));
+        changes[key] = isPath(*recipe::findField(key)) ? alone.withAbsolutePaths().toText(key) : text;
     }
     return changes;
 }

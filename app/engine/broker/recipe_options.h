@@ -9,20 +9,26 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace celloom::app {
 
 class RecipeOptions {
 public:
-    /// Adds one option a field to `verb`, which must not outlive this.
+    /// Adds --set key=value and one option a field to `verb`, which must not outlive this.
     explicit RecipeOptions(CLI::App& verb);
 
     /// The recipe file with the options that were given on top. Paths given as options are meant from the current folder.
     [[nodiscard]] Result<recipe::Recipe> load(const std::string& path) const;
     /// Only what was given, as {"key": "text"}.
-    [[nodiscard]] nlohmann::json changes() const;
+    [[nodiscard]] Result<nlohmann::json> changes() const;
 
 private:
+    /// What was given, in order: first every --set, then the fields' own options.
+    [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> given() const;
+
+    std::vector<std::string> m_set;             // "key=value"
     std::map<std::string, std::string> m_given; // by key; empty: not given
     std::map<std::string, const CLI::Option*> m_options;
 };

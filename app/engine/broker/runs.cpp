@@ -5,6 +5,7 @@
 #include "models/base/files.h"
 #include "models/protocol/child_link.h"
 #include "models/protocol/sockets.h"
+#include "models/recipe/checks.h"
 #include "models/recipe/recipe.h"
 #include "models/store/run_lock.h"
 
@@ -41,6 +42,7 @@ double now() {
 Result<recipe::Recipe> checked(recipe::Recipe recipe) {
     for (const recipe::Problem& problem : recipe.validate())
         if (problem.severity == recipe::Problem::Severity::Error) return fail(problem.message, problem.hint, problem.key);
+    CELLOOM_TRY_STATUS(recipe::checkModel(recipe));
     return recipe.withAbsolutePaths();
 }
 
@@ -48,6 +50,21 @@ Status apply(recipe::Recipe& recipe, const Message& changes) {
     if (!changes.is_object()) return fail("\"changes\" must be an object of recipe fields.");
     for (const auto& [key, value] : changes.items())
         CELLOOM_TRY_STATUS(recipe.setFromText(key, value.is_string() ? value.get<std::string>() : value.dump()));
+    return {};
+}
+
+bool hasCheckpoint(const RunFolder& folder) {
+    std::error_code code;
+    for (fs::directory_iterator entry(folder.checkpoints(), code), end; !code && entry != end; entry.increment(code))
+        if (entry->path().filename().string().starts_with("step-")) return true;
+    return false;
+}
+
+/// A run that begins again with a changed recipe trains its tokenizer again too.
+Status forgetTokenizer(const RunFolder& folder) {
+    std::error_code code;
+    fs::remove(folder.tokenizer(), code);
+    if (code) return fail("cannot be removed: " + code.message() + ".", {}, folder.tokenizer().string());
     return {};
 }
 
@@ -279,9 +296,15 @@ Result<std::string> Runs::resume(const std::string& run, const Message& changes)
     if (!store::isOver(record.state))
         return fail("run " + record.folder + " is " + store::toString(record.state) + "; only a run that is over can be resumed.");
     if (!changes.is_null() && !changes.empty()) {
-        CELLOOM_TRY(recipe, recipe::Recipe::load(folder.recipe()));
+        CELLOOM_TRY(before, recipe::Recipe::load(folder.recipe()));
+        recipe::Recipe recipe = before;
         CELLOOM_TRY_STATUS(apply(recipe, changes));
         CELLOOM_TRY(good, checked(std::move(recipe)));
+        // Refused here, before anything is written: a refusal of the child would leave the run failed, and its recipe changed.
+        const bool isFromStart = !hasCheckpoint(folder);
+        if (std::error_code code; !isFromStart || fs::exists(folder.path / "corpus.json", code))
+            CELLOOM_TRY_STATUS(recipe::checkResumable(before, good, isFromStart ? recipe::RunHas::Data : recipe::RunHas::Checkpoint));
+        if (isFromStart) CELLOOM_TRY_STATUS(forgetTokenizer(folder));
         CELLOOM_TRY_STATUS(writeFileAtomically(folder.recipe(), good.toJson(false)));
     }
     CELLOOM_TRY_STATUS(store::writeAbout(folder, {record.name, record.created, record.parent, true}));

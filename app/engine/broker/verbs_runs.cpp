@@ -7,6 +7,8 @@
 #include "app/engine/broker/recipe_options.h"
 #include "app/engine/broker/records.h"
 #include "app/engine/broker/server.h"
+#include "models/base/disk.h"
+#include "models/recipe/checks.h"
 #include "models/store/index.h"
 #include "models/store/run_lock.h"
 
@@ -151,9 +153,10 @@ void show(const std::string& run, Invocation& invocation) {
     const store::RunRecord& record = shown->record;
     std::printf("run        %d, %s\nfolder     %s\nstate      %s\n", record.number, record.name.c_str(), folder->path.c_str(),
                 (record.outcome.empty() ? store::toString(record.state) : record.outcome).c_str());
+    const std::string stage = store::isOver(record.state) ? "" : shown->progress.stage; // of a run that is over: where it was last
     std::printf("step       %lld of %lld%s%s\ncreated    %s\nended      %s\n", static_cast<long long>(record.step),
-                static_cast<long long>(record.totalSteps), shown->progress.stage.empty() ? "" : ", ", shown->progress.stage.c_str(),
-                timeText(record.created).c_str(), timeText(record.ended).c_str());
+                static_cast<long long>(record.totalSteps), stage.empty() ? "" : ", ", stage.c_str(), timeText(record.created).c_str(),
+                timeText(record.ended).c_str());
     for (const store::MetricRow& row : shown->latest)
         std::printf("%-20s %-12g step %lld\n", row.name.c_str(), row.value, static_cast<long long>(row.step));
     for (const store::EventRow& row : shown->events)
@@ -188,8 +191,10 @@ void run(const std::string& path, const RecipeOptions& options, bool isDetached,
             return invocation.fail({problem.message, problem.hint, problem.key}, protocol::BadInput);
         std::fprintf(stderr, "warning: %s: %s %s\n", problem.key.c_str(), problem.message.c_str(), problem.hint.c_str());
     }
+    if (!isGood(recipe::checkModel(*recipe), invocation, protocol::BadInput)) return;
     const auto workspace = store::Workspace::open(invocation.workspace);
     if (!isGood(workspace, invocation)) return;
+    const InterruptCounter counter; // from here on Ctrl+C means the run
     auto client = BrokerClient::connect(*workspace);
     if (!isGood(client, invocation)) return;
     const auto answer =
@@ -202,9 +207,12 @@ void resume(const std::string& run, const RecipeOptions& options, bool isDetache
     if (!isGood(workspace, invocation)) return;
     const auto folder = workspace->findRun(run);
     if (!isGood(folder, invocation, protocol::BadInput)) return;
+    const auto changes = options.changes();
+    if (!isGood(changes, invocation, protocol::BadInput)) return;
+    const InterruptCounter counter; // from here on Ctrl+C means the run
     auto client = BrokerClient::connect(*workspace);
     if (!isGood(client, invocation)) return;
-    const auto answer = (*client)->request({{"type", "resume"}, {"run", folder->name()}, {"changes", options.changes()}});
+    const auto answer = (*client)->request({{"type", "resume"}, {"run", folder->name()}, {"changes", *changes}});
     follow(std::move(*client), *workspace, answer, isDetached, invocation);
 }
 
@@ -285,7 +293,7 @@ void serveVerb(const ServeArguments& arguments, Invocation& invocation) {
 } // namespace
 
 void Invocation::fail(const Error& error, int code) {
-    exitCode = code;
+    exitCode = isDiskFull(error) ? protocol::DiskFull : code;
     if (isJson)
         std::fputs(protocol::toLine({{"error", toJson(error)}}).c_str(), stderr);
     else

@@ -1,0 +1,61 @@
+#include "models/recipe/checks.h"
+
+#include "models/recipe/estimate.h"
+
+#include <vector>
+
+namespace celloom::recipe {
+
+Status checkModel(const Recipe& recipe) {
+    CELLOOM_TRY(model, modelOf(recipe));
+    CELLOOM_TRY(rules, recipe.rules());
+    CELLOOM_TRY(treatment, resolve(model, rules));
+    for (std::size_t i = 0; i < model.cells.size(); ++i) CELLOOM_TRY_STATUS(checkSupported(treatment.cells[i], model.cells[i].path));
+    return {};
+}
+
+Status checkSupported(const Treatment& treatment, const std::string& path) {
+    if (treatment.lora) return fail("is to get a LoRA adapter, which this version does not train yet.", "Remove the rule.", path);
+    if (treatment.recompute) return fail("is to recompute its activations, which this version does not do yet.", "Remove the rule.", path);
+    if (treatment.stage != 0)
+        return fail("belongs to pipeline stage " + std::to_string(treatment.stage) + ", but this version runs one stage.",
+                    "Remove the rule.", path);
+    return {};
+}
+
+Status checkResumable(const Recipe& before, const Recipe& now, RunHas has) {
+    static const std::vector<std::string> ofData{"data.train", "data.validation"};
+    static const std::vector<std::string> ofCheckpoint{"data.train",
+                                                       "data.validation",
+                                                       "data.format",
+                                                       "data.encoding",
+                                                       "data.documents",
+                                                       "data.attention",
+                                                       "data.shuffle",
+                                                       "data.validation_fraction",
+                                                       "kind",
+                                                       "seed",
+                                                       "model.source",
+                                                       "model.overrides",
+                                                       "model.weights",
+                                                       "model.init_std",
+                                                       "tokenizer.path",
+                                                       "tokenizer.vocab_size",
+                                                       "tokenizer.type",
+                                                       "tokenizer.character_coverage",
+                                                       "train.batch_size",
+                                                       "train.accumulation",
+                                                       "train.sequence_length",
+                                                       "train.drop_last",
+                                                       "optimizer.type"};
+    for (const std::string& key : has == RunHas::Checkpoint ? ofCheckpoint : ofData) {
+        const std::string was = before.toText(key), is = now.toText(key);
+        if (was != is)
+            return fail("was " + (was.empty() ? "empty" : was) + " when the run began and cannot become " + (is.empty() ? "empty" : is) +
+                            " now.",
+                        "Leave it as it was, or start a new run; model.weights can begin with a checkpoint of this one.", key);
+    }
+    return {};
+}
+
+} // namespace celloom::recipe

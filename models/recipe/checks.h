@@ -1,0 +1,23 @@
+// What forbids to run a recipe, or to resume it changed, as far as that is known before an engine has read any data.
+#pragma once
+
+#include "models/base/result.h"
+#include "models/recipe/recipe.h"
+#include "models/recipe/rules.h"
+
+#include <string>
+
+namespace celloom::recipe {
+
+/// The model, its overrides and the rules, as the engine will see them: the first problem.
+Status checkModel(const Recipe& recipe);
+
+/// Refuses a treatment that no engine of this version carries out (LoRA, recomputation, pipeline stages). Nothing is skipped silently.
+Status checkSupported(const Treatment& treatment, const std::string& path);
+
+/// Refuses changes of the fields that made what a run has already: before its first checkpoint its data files, after it also tokenizer,
+/// model, batches and the kind of optimizer.
+enum class RunHas { Data, Checkpoint };
+Status checkResumable(const Recipe& before, const Recipe& now, RunHas has);
+
+} // namespace celloom::recipe
