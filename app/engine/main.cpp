@@ -1,6 +1,8 @@
 // celloom-engine: registers the verbs, parses the command line, returns the documented exit code. Nothing is computed here.
 #include "app/engine/verbs.h"
+#include "engine/exec/network.h"
 #include "engine/exec/runtime.h"
+#include "models/base/text.h"
 
 #include <cstdlib>
 
@@ -11,12 +13,36 @@ constexpr const char* kFooter = R"(Exit codes: 0 done; 1 failed while working; 2
 8 diverged (NaN or Inf).
 Results go to stdout, messages to stderr.)";
 
+/// The first word that stands where a verb should; empty where a verb was found.
+std::string unknownVerb(const CLI::App& app) {
+    if (!app.get_subcommands().empty()) return {};
+    for (const std::string& word : app.remaining())
+        if (!word.starts_with("-")) return word;
+    return {};
+}
+
+celloom::Error noSuchVerb(const CLI::App& app, const std::string& word) {
+    std::vector<std::string> verbs;
+    for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
+    const std::vector<std::string> close = celloom::nearest(word, verbs);
+    return {"there is no verb " + celloom::inQuotes(word, 40) + ".",
+            close.empty() ? "celloom-engine --help lists them." : "Did you mean " + celloom::joined(close) + "?",
+            {}};
+}
+
 int parseAndRun(CLI::App& app, celloom::app::Invocation& invocation, int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
+        if (const std::string verb = unknownVerb(app); !verb.empty() && error.get_exit_code() != 0) {
+            invocation.fail(noSuchVerb(app, verb), celloom::protocol::Usage);
+            return invocation.exitCode;
+        }
         // Help and version are "errors" with code 0.
         return app.exit(error) == 0 ? celloom::protocol::Ok : celloom::protocol::Usage;
+    } catch (const std::exception& exception) { // what no verb expected: memory, mostly
+        const celloom::Error error = celloom::engine::errorOf(exception);
+        invocation.fail(error, celloom::engine::isOutOfMemory(error) ? celloom::protocol::OutOfMemory : celloom::protocol::Failure);
     }
     return invocation.exitCode;
 }

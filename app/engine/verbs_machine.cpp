@@ -65,7 +65,7 @@ void runEstimate(const EstimateArguments& arguments, Invocation& invocation) {
     if (!recipe) return invocation.fail(recipe.error(), protocol::BadInput);
     const auto estimate = recipe::estimate(*recipe);
     if (!estimate) return invocation.fail(estimate.error(), protocol::BadInput);
-    if (invocation.isJson) return void(std::printf("%s\n", toJson(*estimate).dump().c_str()));
+    if (invocation.isJson) return void(std::printf("%s\n", toJson(*estimate).dump(-1, ' ', false, json::error_handler_t::replace).c_str()));
     line("model", estimate->model);
     line("parameters", scaled(real(estimate->parameters), "") + " (" + std::to_string(estimate->parameters) + ")");
     line("trainable", scaled(real(estimate->trainableParameters), "") + " (" + std::to_string(estimate->trainableParameters) + ")");
@@ -111,7 +111,9 @@ void runSelfTest(const std::string& name, Invocation& invocation) {
         if (!invocation.isJson) std::printf("%-8s %s: %s\n", toString(check.outcome), check.name.c_str(), check.detail.c_str());
     }
     if (invocation.isJson)
-        std::printf("%s\n", json{{"device", device->device.str()}, {"passed", isGood}, {"checks", list}}.dump().c_str());
+        std::printf("%s\n", json{{"device", device->device.str()}, {"passed", isGood}, {"checks", list}}
+                                .dump(-1, ' ', false, json::error_handler_t::replace)
+                                .c_str());
     else {
         std::printf("%s on %s\n", isGood ? "all is well" : "this installation computes wrongly", device->device.str().c_str());
         if (device->device.is_cpu()) std::printf("GPU checks skipped: no GPU%s\n", name == "cpu" ? " asked for" : "");
@@ -141,7 +143,7 @@ void runDoctor(Invocation& invocation) {
                     {"torch_cuda", report.hasTorchCuda},
                     {"cuda_kernels", report.hasCudaKernels},
                     {"workspace_free_bytes", code ? -1 : static_cast<std::int64_t>(space.available)}};
-        return void(std::printf("%s\n", out.dump().c_str()));
+        return void(std::printf("%s\n", out.dump(-1, ' ', false, json::error_handler_t::replace).c_str()));
     }
     line("celloom-engine", CELLOOM_VERSION);
     line("LibTorch", report.torchVersion);

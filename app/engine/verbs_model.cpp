@@ -7,6 +7,7 @@
 #include "engine/exec/z_loss.h"
 #include "engine/generate/generate.h"
 #include "engine/text/tokenizer.h"
+#include "models/base/text.h"
 #include "models/store/run_folder.h"
 
 #include <ATen/TensorOperators.h>
@@ -49,8 +50,8 @@ Result<ModelFolder> openModel(const std::string& text, const Invocation& invocat
     if (fs::exists(text, code)) return engine::openModelFolder(text);
     const auto run = store::Workspace{invocation.workspace}.findRun(text);
     if (!run)
-        return fail("is neither a path nor a run in the workspace " + invocation.workspace + ".",
-                    "Give a model folder, a checkpoint, a run or \"last\".", text);
+        return fail(inQuotes(text) + " is neither a path nor a run in the workspace " + invocation.workspace + ".",
+                    "Give a model folder, a checkpoint, a run or \"last\".", "--model");
     return engine::openModelFolder(run->path);
 }
 
@@ -79,12 +80,46 @@ std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation) 
 
 // ---- forward ----
 
-Result<at::Tensor> integersNamed(const SafetensorsFile& file, const char* name, bool isRequired) {
-    if (!isRequired && !file.has(name)) return at::Tensor();
+std::string shapeOf(const at::Tensor& tensor) {
+    return std::string(c10::toString(tensor.scalar_type())) + " [" + c10::Join(", ", tensor.sizes()) + "]";
+}
+
+Result<at::Tensor> integersNamed(const SafetensorsFile& file, const std::string& name) {
+    if (!file.has(name)) {
+        if (name == "input_ids")
+            return fail("holds no tensor \"input_ids\".", "The token ids are a whole-number tensor [B, T] of this name.");
+        return at::Tensor();
+    }
     CELLOOM_TRY(tensor, file.tensor(name));
-    if (tensor.dim() != 2 || at::isFloatingType(tensor.scalar_type()))
-        return fail(std::string(name) + " must be whole numbers of shape [B, T]; it has " + std::to_string(tensor.dim()) + " dimensions.");
+    const bool isBool = tensor.scalar_type() == at::kBool && name == "attention_mask";
+    if (tensor.dim() != 2 || (!isBool && !at::isIntegralType(tensor.scalar_type(), false)))
+        return fail(name + " is " + shapeOf(tensor) + ", expected whole numbers of shape [B, T].");
+    if (tensor.numel() == 0) return fail(name + " is " + shapeOf(tensor) + ": it holds no token.");
     return tensor.to(at::kLong);
+}
+
+/// The lowest and the highest value must lie in low..high; `alsoGood` is looked past.
+Status checkRange(const at::Tensor& tensor, const std::string& name, std::int64_t low, std::int64_t high, const std::string& why,
+                  std::int64_t alsoGood) {
+    if (!tensor.defined()) return {};
+    const at::Tensor counted = tensor.masked_fill(tensor.eq(alsoGood), low);
+    const auto lowest = counted.min().item<std::int64_t>(), highest = counted.max().item<std::int64_t>();
+    if (lowest >= low && highest <= high) return {};
+    return fail(name + " has the value " + std::to_string(lowest < low ? lowest : highest) + ", expected " + std::to_string(low) + " to " +
+                std::to_string(high) + why + ".");
+}
+
+constexpr std::int64_t kLastPosition = (1 << 20) - 1; // a rotary table as long as the highest position must fit into memory
+
+/// What the network could not compute with, before it tries.
+Status checkValues(const Batch& batch, std::int64_t vocabulary) {
+    const std::string words = " (the model's vocabulary)";
+    if (vocabulary > 0) {
+        CELLOOM_TRY_STATUS(checkRange(batch.inputIds, "input_ids", 0, vocabulary - 1, words, 0));
+        CELLOOM_TRY_STATUS(checkRange(batch.labels, "labels", 0, vocabulary - 1, words + " or -100 (ignored)", -100));
+    }
+    CELLOOM_TRY_STATUS(checkRange(batch.attentionMask, "attention_mask", 0, 1, " (1: attended to)", 0));
+    return checkRange(batch.positions, "positions", 0, kLastPosition, "", 0);
 }
 
 Result<Batch> readBatch(const std::string& path) {
@@ -96,10 +131,12 @@ Result<Batch> readBatch(const std::string& path) {
                                                                  {"segments", &Batch::segments},
                                                                  {"positions", &Batch::positions}};
     for (const auto& [name, member] : parts) {
-        auto tensor = integersNamed(*file, name, std::string(name) == "input_ids");
+        auto tensor = integersNamed(*file, name);
         if (!tensor) return fail(tensor.error().message, tensor.error().hint, path);
         if (tensor->defined() && tensor->sizes() != (batch.inputIds.defined() ? batch.inputIds.sizes() : tensor->sizes()))
-            return fail(std::string(name) + " has another shape than input_ids.", {}, path);
+            return fail(std::string(name) + " has another shape than input_ids: " + shapeOf(*tensor) + " and " + shapeOf(batch.inputIds) +
+                            ".",
+                        {}, path);
         batch.*member = *tensor;
     }
     return batch;
@@ -120,6 +157,8 @@ void runForward(const ForwardArguments& arguments, Invocation& invocation) {
     if (!batch) return invocation.fail(batch.error(), protocol::BadInput);
     auto loaded = load(arguments, invocation);
     if (!loaded) return;
+    if (auto status = checkValues(*batch, loaded->network->model().hyperInteger("vocab", 0)); !status)
+        return invocation.fail({status.error().message, status.error().hint, arguments.inputs}, protocol::BadInput);
     std::map<std::string, at::Tensor> results;
     engine::ForwardOptions options;
     if (arguments.writesHidden)
@@ -144,7 +183,9 @@ void runForward(const ForwardArguments& arguments, Invocation& invocation) {
     if (invocation.isJson) {
         nlohmann::json shapes = nlohmann::json::object();
         for (const auto& [name, tensor] : results) shapes[name] = tensor.sizes().vec();
-        std::printf("%s\n", nlohmann::json{{"out", arguments.out}, {"tensors", shapes}}.dump().c_str());
+        std::printf("%s\n", nlohmann::json{{"out", arguments.out}, {"tensors", shapes}}
+                                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                                .c_str());
         return;
     }
     for (const auto& [name, tensor] : results) {
@@ -158,6 +199,9 @@ void runForward(const ForwardArguments& arguments, Invocation& invocation) {
 // ---- predict ----
 
 void runPredict(PredictArguments arguments, Invocation& invocation) {
+    if (!isUtf8(arguments.prompt))
+        return invocation.fail({"is no UTF-8 text.", "Set the terminal to UTF-8.", "--prompt"}, protocol::BadInput);
+    if (auto status = engine::checkSampling(arguments.sampling); !status) return invocation.fail(status.error(), protocol::Usage);
     auto loaded = load(arguments, invocation);
     if (!loaded) return;
     if (loaded->folder.tokenizer.empty())
@@ -186,7 +230,10 @@ void runPredict(PredictArguments arguments, Invocation& invocation) {
     show(decoder.finish());
     if (!invocation.isJson) std::fputc('\n', stdout);
     if (!ids) return invocation.fail(ids.error(), codeOf(ids.error()));
-    if (invocation.isJson) std::printf("%s\n", nlohmann::json{{"prompt", arguments.prompt}, {"text", text}, {"ids", *ids}}.dump().c_str());
+    if (invocation.isJson)
+        std::printf("%s\n", nlohmann::json{{"prompt", arguments.prompt}, {"text", text}, {"ids", *ids}}
+                                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                                .c_str());
 }
 
 // ---- export-model ----
@@ -197,7 +244,9 @@ void runExport(const ModelOptions& options, Invocation& invocation) {
     const auto status = engine::exportModel(*loaded->network, loaded->folder.document, loaded->folder.tokenizer, options.out);
     if (!status) return invocation.fail(status.error());
     if (invocation.isJson)
-        std::printf("%s\n", nlohmann::json{{"from", loaded->folder.path.string()}, {"out", options.out}}.dump().c_str());
+        std::printf("%s\n", nlohmann::json{{"from", loaded->folder.path.string()}, {"out", options.out}}
+                                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                                .c_str());
     else
         std::printf("%s\n", options.out.c_str());
 }

@@ -56,8 +56,9 @@ Result<std::vector<float>> nextScores(Network& network, const std::vector<std::i
     return std::vector<float>(last.const_data_ptr<float>(), last.const_data_ptr<float>() + last.numel());
 }
 
-Status check(const SamplingOptions& options, const std::vector<std::int64_t>& prompt) {
-    if (prompt.empty()) return fail("the prompt is empty.", "Give at least one token, for example the one that begins a text.");
+} // namespace
+
+Status checkSampling(const SamplingOptions& options) {
     if (!(options.temperature >= 0)) return fail("temperature must be 0 or more.");
     if (options.topK < 0) return fail("top-k must be 0 (off) or more.");
     if (!(options.topP > 0 && options.topP <= 1)) return fail("top-p must be above 0 and at most 1.");
@@ -66,11 +67,10 @@ Status check(const SamplingOptions& options, const std::vector<std::int64_t>& pr
     return {};
 }
 
-} // namespace
-
 Result<std::vector<std::int64_t>> generate(Network& network, const std::vector<std::int64_t>& prompt, const SamplingOptions& options,
                                            const std::function<bool(std::int64_t)>& onToken) {
-    CELLOOM_TRY_STATUS(check(options, prompt));
+    CELLOOM_TRY_STATUS(checkSampling(options));
+    if (prompt.empty()) return fail("the prompt is empty.", "Give at least one token, for example the one that begins a text.");
     const std::int64_t longest = options.maxContext > 0 ? options.maxContext : network.model().hyperInteger("max_positions", 2048);
     std::mt19937_64 random(options.seed);
     std::vector<std::int64_t> text = prompt, out;

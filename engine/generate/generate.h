@@ -19,6 +19,9 @@ struct SamplingOptions {
     int maxContext = 0;                   // at most so many of the last tokens are looked at; 0: the model's max_positions (or 2048)
 };
 
+/// Whether the options can be used.
+Status checkSampling(const SamplingOptions& options);
+
 /// New ids after the prompt (the prompt not included). `onToken` returns false to stop.
 Result<std::vector<std::int64_t>> generate(Network& network, const std::vector<std::int64_t>& prompt, const SamplingOptions& options,
                                            const std::function<bool(std::int64_t)>& onToken = {});

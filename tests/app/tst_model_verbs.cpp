@@ -50,6 +50,8 @@ private Q_SLOTS:
     void forwardEqualsTheFixture();
     void forwardHonoursTheMask();
     void forwardRefusesInputsThatDoNotFit();
+    void predictRefusesBeforeItWritesAnything();
+    void aVerbThatIsNoneIsNamedWithTheNearest();
     void exportedModelGivesTheSameLogits();
     void estimateCountsAsDerived();
     void selftestPassesAndSaysWhatItSkipped();
@@ -110,8 +112,36 @@ void TestModelVerbs::forwardRefusesInputsThatDoNotFit() {
     QVERIFY(refused({{"input_ids", ids[0]}}, "[B, T]"));
     QVERIFY(refused({{"input_ids", ids.to(at::kFloat)}}, "whole numbers"));
     QVERIFY(refused({{"input_ids", ids}, {"labels", ids[0].unsqueeze(0)}}, "another shape"));
-    QVERIFY(refused({{"input_ids", ids + 1000}}, "embed_tokens"));
+    QVERIFY(refused({{"input_ids", ids + 1000}}, "vocabulary"));
+    QVERIFY(refused({{"input_ids", ids.to(at::kBool)}}, "whole numbers"));
+    QVERIFY(refused({{"input_ids", ids.narrow(1, 0, 0)}}, "holds no token"));
+    QVERIFY(refused({{"input_ids", ids}, {"labels", ids + 70000}}, "labels has the value"));
+    QVERIFY(refused({{"input_ids", ids}, {"labels", ids * 0 - 3}}, "-3"));
+    QVERIFY(refused({{"input_ids", ids}, {"attention_mask", ids * 0 + 7}}, "0 to 1"));
+    QVERIFY(refused({{"input_ids", ids}, {"positions", ids * 0 + 99999999}}, "positions has the value 99999999"));
     QVERIFY(refused({{"input_ids", ids}, {"labels", ids * 0 - 100}}, "ignored"));
+}
+
+void TestModelVerbs::predictRefusesBeforeItWritesAnything() {
+    const QStringList predict{"predict", "--model", CELLOOM_FIXTURES "/baichuan_7b", "--prompt", "a"};
+    const Outcome sampling = runEngine(predict + QStringList{"--top-p", "2"});
+    QCOMPARE(sampling.code, int(protocol::Usage));
+    QVERIFY(sampling.out.empty() && sampling.err.find("top-p") != std::string::npos);
+    // What a shell hands over need not be UTF-8, and JSON holds nothing else. QProcess would convert the bytes.
+    QProcess shell;
+    shell.start("/bin/sh",
+                {"-c", "exec \"$0\" predict --json --model m --prompt \"$(printf '\\377\\376')\"", CELLOOM_BIN "/celloom-engine"});
+    QVERIFY(shell.waitForFinished(60000));
+    QVERIFY(shell.exitStatus() == QProcess::NormalExit);
+    QCOMPARE(shell.exitCode(), int(protocol::BadInput));
+    QVERIFY(shell.readAllStandardError().contains("UTF-8"));
+}
+
+void TestModelVerbs::aVerbThatIsNoneIsNamedWithTheNearest() {
+    const Outcome outcome = runEngine({"--json", "predct", "--model", "x"});
+    QCOMPARE(outcome.code, int(protocol::Usage));
+    QVERIFY2(outcome.err.find("predct") != std::string::npos && outcome.err.find("Did you mean predict?") != std::string::npos,
+             outcome.err.c_str());
 }
 
 void TestModelVerbs::exportedModelGivesTheSameLogits() {
@@ -143,6 +173,9 @@ void TestModelVerbs::estimateCountsAsDerived() {
     const double matrices = 6.0 * static_cast<double>(parameters - 4096 * 256) * 96;
     QVERIFY(e["flops_per_step"].get<double>() > matrices && e["flops_per_step"].get<double>() < 1.05 * matrices);
     QVERIFY(runEngine({"estimate", path("r.json"), "--model.source", "nothing"}).code == protocol::BadInput);
+    const Outcome longer =
+        runEngine({"estimate", path("r.json"), "--json", "--set", "train.batch_size=4", "--set", "train.accumulation=1"});
+    QCOMPARE(json::parse(longer.out)["tokens_per_step"].get<std::int64_t>(), 64); // 4 · 16 · 1
 }
 
 void TestModelVerbs::selftestPassesAndSaysWhatItSkipped() {
