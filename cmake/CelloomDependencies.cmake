@@ -16,7 +16,6 @@ endif()
 if(CELLOOM_ENGINE)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
-  find_package(spdlog REQUIRED)
 
   # CELLOOM_DEPS (environment) names another folder than .deps/, so that several checkouts can share one LibTorch.
   set(default_deps ${CMAKE_SOURCE_DIR}/.deps)
