@@ -23,8 +23,9 @@ struct Invocation {
 
 void addRunVerbs(CLI::App& app,
                  Invocation& invocation); // serve, run, resume, list, show, stop, pause, continue, save, delete, export-metrics
-void addModelVerbs(CLI::App& app, Invocation& invocation);   // forward, predict, export-model
-void addMachineVerbs(CLI::App& app, Invocation& invocation); // estimate, selftest, doctor
-void addTrainVerbs(CLI::App& app, Invocation& invocation);   // child
+void addModelVerbs(CLI::App& app, Invocation& invocation);      // forward, predict
+void addCheckpointVerbs(CLI::App& app, Invocation& invocation); // export-model
+void addMachineVerbs(CLI::App& app, Invocation& invocation);    // estimate, selftest, doctor
+void addTrainVerbs(CLI::App& app, Invocation& invocation);      // child
 
 } // namespace celloom::app

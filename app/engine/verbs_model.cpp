@@ -1,14 +1,10 @@
-// Verbs that use a model: forward, predict, export-model.
-#include "app/engine/verbs.h"
-#include "engine/checkpoint/model_folder.h"
+// Verbs that compute with a model: forward, predict.
+#include "app/engine/model_options.h"
 #include "engine/checkpoint/safetensors.h"
-#include "engine/exec/device.h"
-#include "engine/exec/runtime.h"
 #include "engine/exec/z_loss.h"
 #include "engine/generate/generate.h"
 #include "engine/text/tokenizer.h"
 #include "models/base/text.h"
-#include "models/store/run_folder.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -16,19 +12,10 @@
 #include <nlohmann/json.hpp>
 
 namespace celloom::app {
-namespace fs = std::filesystem;
 namespace {
 
 using engine::Batch;
-using engine::ModelFolder;
-using engine::Network;
 using engine::SafetensorsFile;
-
-/// What the verbs of this file share. Owned by the callbacks.
-struct ModelOptions {
-    std::string model, device = "auto", out;
-    int threads = 0;
-};
 
 struct ForwardArguments : ModelOptions {
     std::string inputs;
@@ -39,44 +26,6 @@ struct PredictArguments : ModelOptions {
     std::string prompt;
     engine::SamplingOptions sampling;
 };
-
-int codeOf(const Error& error) {
-    return engine::isOutOfMemory(error) ? protocol::OutOfMemory : protocol::BadInput;
-}
-
-/// MODEL: a path, or a run of the workspace by number, name or "last".
-Result<ModelFolder> openModel(const std::string& text, const Invocation& invocation) {
-    std::error_code code;
-    if (fs::exists(text, code)) return engine::openModelFolder(text);
-    const auto run = store::Workspace{invocation.workspace}.findRun(text);
-    if (!run)
-        return fail(inQuotes(text) + " is neither a path nor a run in the workspace " + invocation.workspace + ".",
-                    "Give a model folder, a checkpoint, a run or \"last\".", "--model");
-    return engine::openModelFolder(run->path);
-}
-
-struct Loaded {
-    ModelFolder folder;
-    std::unique_ptr<Network> network;
-};
-
-/// Says what went wrong and gives nothing, or gives the network.
-std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation) {
-    const auto device = engine::openDevice(options.device);
-    if (!device) {
-        invocation.fail(device.error(), protocol::NoDevice);
-        return {};
-    }
-    if (!device->note.empty()) std::fprintf(stderr, "%s\n", device->note.c_str());
-    engine::setThreads(options.threads);
-    auto folder = openModel(options.model, invocation);
-    auto network = folder ? engine::loadNetwork(*folder, {.device = device->device}) : tl::unexpected(folder.error());
-    if (!network) {
-        invocation.fail(network.error(), codeOf(network.error()));
-        return {};
-    }
-    return Loaded{std::move(*folder), std::move(*network)};
-}
 
 // ---- forward ----
 
@@ -236,30 +185,6 @@ void runPredict(PredictArguments arguments, Invocation& invocation) {
                                 .c_str());
 }
 
-// ---- export-model ----
-
-void runExport(const ModelOptions& options, Invocation& invocation) {
-    auto loaded = load(options, invocation);
-    if (!loaded) return;
-    const auto status = engine::exportModel(*loaded->network, loaded->folder.document, loaded->folder.tokenizer, options.out);
-    if (!status) return invocation.fail(status.error());
-    if (invocation.isJson)
-        std::printf("%s\n", nlohmann::json{{"from", loaded->folder.path.string()}, {"out", options.out}}
-                                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                                .c_str());
-    else
-        std::printf("%s\n", options.out.c_str());
-}
-
-void addModelOptions(CLI::App& verb, ModelOptions& options) {
-    verb.add_option("--device", options.device, "auto, cpu or cuda")->capture_default_str();
-    verb.add_option("--threads", options.threads, "Threads of one operation; 0: all processors")
-        ->check(CLI::Range(0, 4096))
-        ->capture_default_str();
-}
-
-constexpr const char* kModelHelp = "A folder with config.json, a run (number, name or \"last\"), a checkpoint or an exported model";
-
 void addForward(CLI::App& app, Invocation& invocation) {
     auto arguments = std::make_shared<ForwardArguments>();
     CLI::App* verb = app.add_subcommand("forward", "Computes a model's logits (and loss) for tokens in a safetensors file");
@@ -298,22 +223,11 @@ void addPredict(CLI::App& app, Invocation& invocation) {
     verb->callback([arguments, &invocation] { runPredict(*arguments, invocation); });
 }
 
-void addExportModel(CLI::App& app, Invocation& invocation) {
-    auto options = std::make_shared<ModelOptions>();
-    options->device = "cpu";
-    CLI::App* verb = app.add_subcommand("export-model", "Writes a run's or checkpoint's model as a folder that other tools read");
-    verb->add_option("model", options->model, kModelHelp)->required();
-    verb->add_option("--out", options->out, "The folder to make: model.safetensors, config.json, model.cells.json, tokenizer.model")
-        ->required();
-    verb->callback([options, &invocation] { runExport(*options, invocation); });
-}
-
 } // namespace
 
 void addModelVerbs(CLI::App& app, Invocation& invocation) {
     addForward(app, invocation);
     addPredict(app, invocation);
-    addExportModel(app, invocation);
 }
 
 } // namespace celloom::app

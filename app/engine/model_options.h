@@ -1,0 +1,38 @@
+// What every verb that uses a model shares: --model, --device and --threads, finding MODEL, and loading its network.
+#pragma once
+
+#include "app/engine/verbs.h"
+#include "engine/checkpoint/model_folder.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace celloom::app {
+
+/// Owned by the verbs' callbacks.
+struct ModelOptions {
+    std::string model, device = "auto", out;
+    int threads = 0;
+};
+
+inline constexpr const char* kModelHelp = "A folder with config.json, a run (number, name or \"last\"), a checkpoint or an exported model";
+
+/// --device and --threads. Each verb adds --model itself, since some take it as a position.
+void addModelOptions(CLI::App& verb, ModelOptions& options);
+
+/// OutOfMemory where memory ran out, BadInput otherwise.
+int codeOf(const Error& error);
+
+/// MODEL: a path, or a run of the workspace by number, name or "last".
+Result<engine::ModelFolder> openModel(const std::string& text, const Invocation& invocation);
+
+struct Loaded {
+    engine::ModelFolder folder;
+    std::unique_ptr<engine::Network> network;
+};
+
+/// The network of options.model on options.device, or says what went wrong (and sets the exit code) and gives nothing.
+std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation);
+
+} // namespace celloom::app
