@@ -1,9 +1,11 @@
 #include "models/base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 
 namespace celloom {
 namespace {
@@ -105,6 +107,12 @@ std::string numberText(double value) {
     const auto exponent = out.find('e'); // "3e-05": the zero says nothing
     if (exponent != std::string::npos && out[exponent + 2] == '0') out.erase(exponent + 2, 1);
     return out;
+}
+
+std::string roundedText(double value) {
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.4g", value);
+    return text.data();
 }
 
 } // namespace celloom

@@ -23,6 +23,9 @@ std::string inQuotes(std::string_view text, std::size_t maxBytes = 80);
 /// The shortest decimal text that reads back as the same number ("0.0003", "1e-8", "NaN").
 std::string numberText(double value);
 
+/// For people to read, four digits: "0.0003", "1.235e+05", "nan".
+std::string roundedText(double value);
+
 /// The whole text as one number; false when it is anything else or out of range.
 template <class Number> bool readNumber(std::string_view text, Number& number) {
     const auto end = std::from_chars(text.data(), text.data() + text.size(), number);

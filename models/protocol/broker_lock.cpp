@@ -1,5 +1,6 @@
 #include "models/protocol/broker_lock.h"
 
+#include "models/base/file_lock.h"
 #include "models/base/files.h"
 
 #include <cerrno>
@@ -15,13 +16,6 @@ std::filesystem::path lockFile(const store::Workspace& workspace) {
     return workspace.path / "broker.lock";
 }
 
-struct flock wholeFile() {
-    struct flock range {};
-    range.l_type = F_WRLCK;
-    range.l_whence = SEEK_SET;
-    return range;
-}
-
 } // namespace
 
 Result<BrokerLock> BrokerLock::take(const store::Workspace& workspace) {
@@ -29,8 +23,7 @@ Result<BrokerLock> BrokerLock::take(const store::Workspace& workspace) {
     BrokerLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (lock.m_descriptor < 0)
         return fail(std::string("cannot be opened: ") + std::strerror(errno) + ".", "The workspace must be writable.", path.string());
-    struct flock range = wholeFile();
-    if (::fcntl(lock.m_descriptor, F_OFD_SETLK, &range) != 0)
+    if (!lockWholeFile(lock.m_descriptor))
         return fail("another broker serves this workspace already.", {}, workspace.path.string());
     return lock;
 }
@@ -48,12 +41,7 @@ Status BrokerLock::announce(const std::string& socket) {
 }
 
 bool isBrokerAlive(const store::Workspace& workspace) {
-    const int file = ::open(lockFile(workspace).c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    struct flock range = wholeFile();
-    const bool isKnown = ::fcntl(file, F_OFD_GETLK, &range) == 0;
-    ::close(file);
-    return isKnown && range.l_type != F_UNLCK;
+    return isFileLocked(lockFile(workspace));
 }
 
 std::string livingBrokerSocket(const store::Workspace& workspace) {

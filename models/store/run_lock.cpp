@@ -1,5 +1,6 @@
 #include "models/store/run_lock.h"
 
+#include "models/base/file_lock.h"
 #include "models/base/files.h"
 
 #include <cerrno>
@@ -14,13 +15,6 @@ namespace {
 
 constexpr int kReadAgain = 3;
 constexpr std::size_t kRecordBytes = 512; // fixed, written in place: needs no new space on the disk
-
-struct flock wholeFile() {
-    struct flock range {};
-    range.l_type = F_WRLCK;
-    range.l_whence = SEEK_SET;
-    return range; // start 0, length 0: the whole file
-}
 
 template <class T> void put(nlohmann::json& json, const char* key, const std::optional<T>& value) {
     if (value) json[key] = *value;
@@ -59,8 +53,7 @@ Result<RunLock> RunLock::take(const RunFolder& folder) {
     RunLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (lock.m_descriptor < 0)
         return fail(std::string("cannot be opened: ") + std::strerror(errno) + ".", "The workspace must be writable.", path.string());
-    struct flock range = wholeFile();
-    if (::fcntl(lock.m_descriptor, F_OFD_SETLK, &range) != 0) {
+    if (!lockWholeFile(lock.m_descriptor)) {
         if (errno != EAGAIN && errno != EACCES)
             return fail(std::string("cannot be locked: ") + std::strerror(errno) + ".", {}, path.string());
         return fail("run " + folder.name() + " is being worked on by another process.",
@@ -95,12 +88,7 @@ Status RunLock::write(const RunProcess& process) {
 }
 
 bool isHeld(const RunFolder& folder) {
-    const int file = ::open(lockFile(folder).c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    struct flock range = wholeFile();
-    const bool isKnown = ::fcntl(file, F_OFD_GETLK, &range) == 0;
-    ::close(file);
-    return isKnown && range.l_type != F_UNLCK;
+    return isFileLocked(lockFile(folder));
 }
 
 Result<std::optional<RunProcess>> readProcess(const RunFolder& folder) {

@@ -1,6 +1,7 @@
 #include "app/engine/broker/follow.h"
 
 #include "app/engine/broker/records.h"
+#include "models/base/text.h"
 #include "models/store/index.h"
 #include "models/store/run_lock.h"
 #include "models/store/run_store.h"
@@ -34,12 +35,6 @@ std::string clockText(double seconds) {
         std::snprintf(text.data(), text.size(), "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
     else
         std::snprintf(text.data(), text.size(), "%lld:%02lld", whole / 60, whole % 60);
-    return text.data();
-}
-
-std::string numberText(double value) {
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.4g", value);
     return text.data();
 }
 
@@ -116,7 +111,7 @@ private:
                 else if (row.name == "train/tokens_per_s")
                     m_tokensPerSecond = row.value;
                 else if (row.name.starts_with("eval/"))
-                    m_display.line("step " + std::to_string(row.step) + "  " + row.name + " " + numberText(row.value));
+                    m_display.line("step " + std::to_string(row.step) + "  " + row.name + " " + roundedText(row.value));
             }
             m_lastMetric = rows->back().id;
         }
@@ -148,8 +143,8 @@ private:
         const bool isOver = store::isOver(progress.state);
         std::string text = progress.stage.empty() || isOver ? store::toString(progress.state) : progress.stage;
         if (progress.totalSteps > 0) text += "  step " + std::to_string(progress.step) + "/" + std::to_string(progress.totalSteps);
-        if (!std::isnan(m_loss)) text += "  loss " + numberText(m_loss);
-        if (!std::isnan(m_tokensPerSecond)) text += "  " + numberText(m_tokensPerSecond) + " tokens/s";
+        if (!std::isnan(m_loss)) text += "  loss " + roundedText(m_loss);
+        if (!std::isnan(m_tokensPerSecond)) text += "  " + roundedText(m_tokensPerSecond) + " tokens/s";
         if (progress.remainingSeconds >= 0 && !isOver) text += "  " + clockText(progress.remainingSeconds) + " left";
         return text;
     }

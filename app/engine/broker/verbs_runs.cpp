@@ -8,6 +8,7 @@
 #include "app/engine/broker/records.h"
 #include "app/engine/broker/server.h"
 #include "models/base/disk.h"
+#include "models/base/text.h"
 #include "models/recipe/checks.h"
 #include "models/store/index.h"
 #include "models/store/run_lock.h"
@@ -37,11 +38,8 @@ std::string timeText(double seconds) {
     return text.data();
 }
 
-std::string numberText(double value) {
-    if (std::isnan(value)) return "-";
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.4g", value);
-    return text.data();
+std::string knownNumber(double value) {
+    return std::isnan(value) ? "-" : roundedText(value);
 }
 
 void print(const Message& message) {
@@ -97,7 +95,7 @@ void list(Invocation& invocation) {
     for (const store::RunRecord& run : *runs) {
         const std::string steps = std::to_string(run.step) + "/" + std::to_string(run.totalSteps);
         std::printf("%-5d %-12s %-15s %-10s %-10s %-20s %s\n", run.number, store::toString(run.state).c_str(), steps.c_str(),
-                    numberText(run.lastLoss).c_str(), numberText(run.lastPerplexity).c_str(), timeText(run.created).c_str(),
+                    knownNumber(run.lastLoss).c_str(), knownNumber(run.lastPerplexity).c_str(), timeText(run.created).c_str(),
                     run.name.c_str());
     }
 }
