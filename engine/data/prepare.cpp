@@ -102,6 +102,8 @@ Result<std::unique_ptr<Tokenizer>> obtainTokenizer(const recipe::Recipe& recipe,
     training.vocabSize = static_cast<int>(recipe.integer("tokenizer.vocab_size"));
     training.modelType = recipe.text("tokenizer.type");
     training.characterCoverage = recipe.real("tokenizer.character_coverage");
+    training.controlSymbols = recipe.list("tokenizer.control_symbols");
+    training.userSymbols = recipe.list("tokenizer.user_symbols");
     CELLOOM_TRY_STATUS(Tokenizer::train(training, target));
     return Tokenizer::load(target);
 }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -99,13 +100,27 @@ std::int64_t numberAfter(const std::string& text, std::string_view mark) {
     return number;
 }
 
+/// Symbols as SentencePiece's trainer takes them: one line of CSV.
+Result<std::string> symbolList(const std::vector<std::string>& symbols, const char* field, std::set<std::string>& seen) {
+    std::string out;
+    for (const std::string& symbol : symbols) {
+        if (symbol.empty() || symbol.find_first_of(",\"\r\n \t") != std::string::npos || !isUtf8(symbol))
+            return fail(inQuotes(symbol) + " cannot be a piece.", "Symbols have no spaces, commas, quotes or line breaks.", field);
+        if (!seen.insert(symbol).second || symbol == "<unk>" || symbol == "<s>" || symbol == "</s>")
+            return fail(inQuotes(symbol) + " is a piece already.", "Name each symbol once.", field);
+        out += (out.empty() ? "" : ",") + symbol;
+    }
+    return out;
+}
+
 /// SentencePiece speaks to its programmers: "./src/trainer_interface.cc(580) [(condition)] Vocabulary size is smaller than required_chars.
 /// 500 vs 1654. …", or "… Please set it to a value <= 13450."
 Error trainingError(const TokenizerTraining& training, const std::string& said) {
     const std::string asked = "a vocabulary of " + std::to_string(training.vocabSize) + " pieces is too ";
-    if (const std::int64_t least = numberAfter(said, " vs "); said.find("required_chars") != std::string::npos && least > kFixedPieces)
-        return {asked + "small for these texts: they have " + std::to_string(least - kFixedPieces) + " different characters at coverage " +
-                    numberText(training.characterCoverage) + ", and " + std::to_string(kFixedPieces) + " pieces stand for marks and single bytes.",
+    const auto fixed = kFixedPieces + std::ssize(training.controlSymbols) + std::ssize(training.userSymbols);
+    if (const std::int64_t least = numberAfter(said, " vs "); said.find("required_chars") != std::string::npos && least > fixed)
+        return {asked + "small for these texts: they have " + std::to_string(least - fixed) + " different characters at coverage " +
+                    numberText(training.characterCoverage) + ", and " + std::to_string(fixed) + " pieces stand for marks and single bytes.",
                 "Raise tokenizer.vocab_size to " + std::to_string(least) + " or more, or lower tokenizer.character_coverage.", "tokenizer.vocab_size"};
     if (const std::int64_t most = numberAfter(said, "<= "); most > 0)
         return {asked + "large for these texts: they give at most " + std::to_string(most) + ".",
@@ -126,7 +141,12 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::load(const std::filesystem::path& 
 
 Status Tokenizer::train(const TokenizerTraining& training, const std::filesystem::path& target) {
     if (training.texts.empty()) return fail("there is no text to train a tokenizer on.", "Choose text files for training.", "tokenizer");
+    std::set<std::string> seen;
+    CELLOOM_TRY(controls, symbolList(training.controlSymbols, "tokenizer.control_symbols", seen));
+    CELLOOM_TRY(whole, symbolList(training.userSymbols, "tokenizer.user_symbols", seen));
     const std::unordered_map<std::string, std::string> options = {
+        {"control_symbols", controls},
+        {"user_defined_symbols", whole},
         {"model_type", training.modelType},
         {"vocab_size", std::to_string(training.vocabSize)},
         {"character_coverage", std::to_string(training.characterCoverage)},

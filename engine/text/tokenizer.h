@@ -17,6 +17,8 @@ struct TokenizerTraining {
     std::string modelType = "bpe"; // or "unigram"
     double characterCoverage = 0.9995;
     int threads = 1; // more can change the result
+    std::vector<std::string> controlSymbols; // pieces that no text is encoded to: only templates give them ("<eoa>")
+    std::vector<std::string> userSymbols;    // pieces that stay whole wherever the text has them ("<|User|>")
 };
 
 class Tokenizer {

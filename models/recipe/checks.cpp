@@ -43,6 +43,8 @@ Status checkResumable(const Recipe& before, const Recipe& now, RunHas has) {
                                                        "tokenizer.vocab_size",
                                                        "tokenizer.type",
                                                        "tokenizer.character_coverage",
+                                                       "tokenizer.control_symbols",
+                                                       "tokenizer.user_symbols",
                                                        "train.batch_size",
                                                        "train.accumulation",
                                                        "train.sequence_length",

@@ -134,6 +134,16 @@ void addTokenizer(std::vector<Entry>& out) {
                       .range(0.5, 1)
                       .advanced()
                       .when("tokenizer.path="));
+    out.push_back(Entry("tokenizer", "tokenizer.control_symbols", textList, Texts{}, "Control symbols", "控制符号",
+                        "Extra pieces that no text is ever encoded to, for chat templates to use later: <eoh>, <eoa>.",
+                        "额外的词元，任何文本都不会被编码成它们，供以后的对话模板使用：<eoh>、<eoa>。")
+                      .advanced()
+                      .when("tokenizer.path="));
+    out.push_back(Entry("tokenizer", "tokenizer.user_symbols", textList, Texts{}, "Whole symbols", "整体符号",
+                        "Extra pieces that stay whole wherever a text has them: <|User|>, <|Bot|>.",
+                        "额外的词元，文本中出现时保持整体不拆分：<|User|>、<|Bot|>。")
+                      .advanced()
+                      .when("tokenizer.path="));
 }
 
 void addData(std::vector<Entry>& out) {

@@ -152,6 +152,27 @@ private Q_SLOTS:
             QCOMPARE((*tokenizer)->decode((*tokenizer)->encode(text)), text);
     }
 
+    void extraSymbolsAreWholePiecesAndNoTextIsEncodedToAControlSymbol() {
+        QTemporaryDir folder;
+        const std::filesystem::path path = (folder.path() + "/a.model").toStdString();
+        TokenizerTraining training;
+        training.texts = {"abcabcabcabc abc\n"};
+        training.vocabSize = 270;
+        training.controlSymbols = {"<eoh>", "<eoa>"};
+        training.userSymbols = {"<|User|>"};
+        QVERIFY(Tokenizer::train(training, path));
+        const auto tokenizer = Tokenizer::load(path);
+        QVERIFY(tokenizer);
+        QCOMPARE((*tokenizer)->piece(3), std::string("<eoh>"));
+        QCOMPARE((*tokenizer)->piece(4), std::string("<eoa>"));
+        QCOMPARE((*tokenizer)->encode("<|User|>").size(), std::size_t(1));
+        for (const std::int64_t id : (*tokenizer)->encode("<eoh><eoa></s>")) QVERIFY2(id > 4, "an attacker's text would end the turn");
+        training.userSymbols = {"<eoh>"};
+        QVERIFY(!Tokenizer::train(training, path));
+        training.userSymbols = {"two words"};
+        QVERIFY(!Tokenizer::train(training, path));
+    }
+
     void impossibleVocabularyIsRefusedWithAHint() {
         QTemporaryDir folder;
         TokenizerTraining training;
