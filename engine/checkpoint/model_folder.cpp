@@ -6,6 +6,7 @@
 #include "models/base/files.h"
 #include "models/families/families.h"
 #include "models/graph/json.h"
+#include "models/graph/json_text.h"
 
 #include <ATen/core/grad_mode.h>
 #include <algorithm>
@@ -77,6 +78,21 @@ Result<graph::Document> documentOf(const fs::path& folder) {
     return families::fromConfigJson(text, (folder / "config.json").string());
 }
 
+/// Adds the id, or the ids, of "eos_token_id" in one of the folder's files, which need not be there.
+Status addEndIds(const fs::path& file, std::vector<std::int64_t>& ids) {
+    if (!fs::is_regular_file(file)) return {};
+    CELLOOM_TRY(text, readFile(file, graph::JsonLimits{}.maxBytes));
+    CELLOOM_TRY(config, graph::parseJson(text, file.string()));
+    if (!config.is_object() || !config.contains("eos_token_id") || config["eos_token_id"].is_null()) return {};
+    const json& value = config["eos_token_id"];
+    for (const json& id : value.is_array() ? value : json::array({value})) {
+        if (!id.is_number_integer() || id.get<std::int64_t>() < 0)
+            return fail("gives an eos_token_id that is no token id: " + id.dump() + ".", {}, file.string());
+        if (std::find(ids.begin(), ids.end(), id.get<std::int64_t>()) == ids.end()) ids.push_back(id.get<std::int64_t>());
+    }
+    return {};
+}
+
 std::string listed(const std::vector<std::string>& names) {
     constexpr std::size_t kShown = 8;
     std::string out;
@@ -140,7 +156,7 @@ Status copyInto(Parameter& parameter, const at::Tensor& source, const fs::path& 
 Result<ModelFolder> openModelFolder(const fs::path& given) {
     if (given.filename().string().ends_with(".cells.json") && fs::is_regular_file(given)) {
         CELLOOM_TRY(document, graph::loadDocument(given));
-        return ModelFolder{given, std::move(document), {}, {}};
+        return ModelFolder{given, std::move(document), {}, {}, {}};
     }
     if (!fs::is_directory(given))
         return fail("is no model folder.", "Give a folder with config.json, a run, a checkpoint or a .cells.json file.", given.string());
@@ -158,6 +174,7 @@ Result<ModelFolder> openModelFolder(const fs::path& given) {
     CELLOOM_TRY(files, weightFilesOf(folder));
     out.weightFiles = std::move(files);
     if (fs::is_regular_file(folder / "tokenizer.model")) out.tokenizer = folder / "tokenizer.model";
+    for (const char* name : {"config.json", "generation_config.json"}) CELLOOM_TRY_STATUS(addEndIds(folder / name, out.endIds));
     return out;
 }
 

@@ -16,6 +16,7 @@ struct ModelFolder {
     graph::Document document;
     std::vector<std::filesystem::path> weightFiles; // one, or the shards of model.safetensors.index.json
     std::filesystem::path tokenizer;                // tokenizer.model; empty when there is none
+    std::vector<std::int64_t> endIds; // every eos_token_id of config.json, then of generation_config.json, each once; empty: none is told
 };
 
 /// A folder with model.cells.json or config.json, a run's folder (its newest complete checkpoint), or a .cells.json document (no weights).

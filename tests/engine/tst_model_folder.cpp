@@ -54,6 +54,7 @@ private Q_SLOTS:
     void refusesIndexThatLeavesTheFolder();
     void saysWhatAFolderLacks();
     void opensTheNewestCompleteCheckpointOfARun();
+    void everyEndIdIsRead();
     void exportReadsBackAndIsWhole();
     void changedGraphsAreExportedWithoutConfigJson();
 
@@ -185,6 +186,17 @@ void TestModelFolder::opensTheNewestCompleteCheckpointOfARun() {
     const auto folder = openModelFolder(run);
     QVERIFY2(folder, folder ? "" : folder.error().text().c_str());
     QCOMPARE(folder->path.filename().string(), std::string("step-1000000"));
+}
+
+void TestModelFolder::everyEndIdIsRead() {
+    const fs::path folder = folderWith("ends", fixtureTensors());
+    QCOMPARE(openModelFolder(folder)->endIds, std::vector<std::int64_t>{2}); // of its config.json
+    QVERIFY(writeFileAtomically(folder / "generation_config.json", R"({"eos_token_id": [2, 11, 7]})"));
+    QCOMPARE(openModelFolder(folder)->endIds, (std::vector<std::int64_t>{2, 11, 7}));
+    QVERIFY(writeFileAtomically(folder / "generation_config.json", R"({"eos_token_id": 7})"));
+    QCOMPARE(openModelFolder(folder)->endIds, (std::vector<std::int64_t>{2, 7}));
+    QVERIFY(writeFileAtomically(folder / "generation_config.json", R"({"eos_token_id": "</s>"})"));
+    QVERIFY(refusalOf(folder).message.find("</s>") != std::string::npos);
 }
 
 void TestModelFolder::exportReadsBackAndIsWhole() {
