@@ -26,6 +26,7 @@ ChatTemplate named(const char* name, const char* label, const char* source) {
     return t;
 }
 const TemplatePart kBegin{TemplatePart::Kind::Begin, {}};
+TemplatePart mark(const char* name) { return {TemplatePart::Kind::Mark, {name}}; }
 const TemplatePart kEnd{TemplatePart::Kind::End, {}};
 
 /// Baichuan-13B-Chat, modeling_baichuan.py, _build_chat_input: user_token_id 195, content, assistant_token_id 196, answer, eos; no bos.
@@ -60,9 +61,9 @@ ChatTemplate baichuan2() {
 ChatTemplate internlm() {
     ChatTemplate t = named("internlm", "InternLM", "internlm-chat-7b, modeling_internlm.py, build_inputs");
     t.begin = {kBegin};
-    t.system = {{text("<|System|>:")}, {}, {text("\n")}};
-    t.user = {{text("<|User|>:")}, {}, {special({"<eoh>"}), text("\n")}};
-    t.assistant = {{text("<|Bot|>:")}, {special({"<eoa>"})}, {text("\n")}};
+    t.system = {{mark("<|System|>"), text(":")}, {}, {text("\n")}};
+    t.user = {{mark("<|User|>"), text(":")}, {}, {special({"<eoh>"}), text("\n")}};
+    t.assistant = {{mark("<|Bot|>"), text(":")}, {special({"<eoa>"})}, {text("\n")}};
     t.jinja = "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'user' %}{{ '<|User|>:' + message['content'] + '<eoh>\\n' }}"
               "{% elif message['role'] == 'assistant' %}{{ '<|Bot|>:' + message['content'] + '<eoa>\\n' }}"
               "{% else %}{{ '<|System|>:' + message['content'] + '\\n' }}{% endif %}{% endfor %}"

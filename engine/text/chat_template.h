@@ -28,6 +28,7 @@ struct TemplatePart {
     enum class Kind {
         Text,    // as it is
         Special, // the first of `names` that the tokenizer has; else text (an answer's end: the end token)
+        Mark,    // as Special, for what is text in the published tokenizers already
         Begin,   // the tokenizer's bos; nothing where it has none
         End      // the tokenizer's eos; nothing where it has none
     } kind = Kind::Text;

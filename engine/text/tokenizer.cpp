@@ -276,13 +276,6 @@ Error trainingError(const TokenizerTraining& training, const std::string& said) 
             "Choose another tokenizer.vocab_size, or give more text.", "tokenizer.vocab_size"};
 }
 
-/// SentencePiece's lists: commas alone, no blanks.
-std::string commaSeparated(const std::vector<std::string>& items) {
-    std::string out;
-    for (const std::string& item : items) out += (out.empty() ? "" : ",") + item;
-    return out;
-}
-
 } // namespace
 
 std::vector<std::int64_t> Tokenizer::encodePlain(const std::string& text, bool) const { return encode(text); }
@@ -323,7 +316,6 @@ Status Tokenizer::train(const TokenizerTraining& training, const std::filesystem
         {"max_sentence_length", "1000000"}, // longer lines would be left out without a word
         {"shuffle_input_sentence", "false"},
         {"unk_id", "0"}, {"bos_id", "1"}, {"eos_id", "2"}, {"pad_id", "-1"},
-        {"control_symbols", commaSeparated(training.marks)},
         {"minloglevel", "2"},
     };
     LineIterator lines(training.texts);

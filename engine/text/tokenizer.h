@@ -15,7 +15,6 @@ struct TokenizerTraining {
     std::vector<std::string> texts; // UTF-8
     int vocabSize = 4096;
     std::string modelType = "bpe"; // or "unigram"
-    std::vector<std::string> marks; // control pieces after unk, bos and eos ("<|im_start|>"): no text is ever encoded as one
     double characterCoverage = 0.9995;
     int threads = 1; // more can change the result
     std::vector<std::string> controlSymbols; // pieces that no text is encoded to: only templates give them ("<eoa>")

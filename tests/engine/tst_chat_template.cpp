@@ -285,7 +285,8 @@ private Q_SLOTS:
         TokenizerTraining training;
         training.texts = {*readFile(fs::path(CELLOOM_SOURCE) / "resources/corpora/sanguo/001.txt")};
         training.vocabSize = 2000;
-        training.marks = {"<|im_start|>", "<|im_end|>"};
+        training.controlSymbols = {"<|im_start|>", "<|im_end|>"};
+        training.userSymbols = {"<|User|>"};
         const auto status = Tokenizer::train(training, path);
         QVERIFY2(status, status ? "" : status.error().text().c_str());
         const auto tokenizer = Tokenizer::load(path);
@@ -293,6 +294,9 @@ private Q_SLOTS:
         QCOMPARE((*tokenizer)->specialId("<|im_start|>"), std::int64_t(3));
         QCOMPARE((*tokenizer)->specialId("<|im_end|>"), std::int64_t(4));
         QVERIFY(ChatFormat(*findChatTemplate("internlm2"), **tokenizer).fallbacks().empty());
+        const Ids asked = ChatFormat(*findChatTemplate("internlm"), **tokenizer).prompt({{ChatRole::User, "<|User|>"}});
+        QCOMPARE(asked[1], std::int64_t(5)); // a whole symbol where the template says it, not where a message does
+        QCOMPARE(std::count(asked.begin(), asked.end(), 5), 1);
         QCOMPARE((*tokenizer)->decode((*tokenizer)->encode("<|im_end|>")), std::string("<|im_end|>"));
     }
 
