@@ -22,6 +22,7 @@ using TensorCache = std::map<std::string, at::Tensor>;
 struct StepContext {
     bool isTraining = false;       // dropout is active
     bool lastPositionOnly = false; // the language-model head computes the last position alone
+    at::Tensor headPositions;      // [N] int64 in the flattened [B*T]: the head computes these alone; undefined: all
     std::uint64_t dropoutSeed = 0; // the same seed gives the same masks
     at::Tensor attentionMask;      // [B,T], 1 = real; undefined: all real
     at::Tensor segments;           // [B,T] int64, document numbers in a packed row; undefined: one document

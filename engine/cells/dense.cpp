@@ -38,7 +38,7 @@ public:
     }
 };
 
-/// logits [B,T,V] (or [B,1,V], the last position alone) = h weightᵀ; normalised: each row of the weight scaled to unit length first
+/// logits [B,T,V] (or [B,1,V], the last position alone, or [1,N,V], chosen ones) = h weightᵀ; normalised: each row of the weight scaled to unit length first
 /// (Baichuan2's NormHead; lengths below 1e-12 count as that). Tied: the weight [V,C] is the second input.
 class LMHead final : public Cell {
 public:
@@ -46,6 +46,7 @@ public:
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
         at::Tensor hidden = inputs[0];
         if (context.lastPositionOnly) hidden = hidden.narrow(1, hidden.size(1) - 1, 1);
+        if (context.headPositions.defined()) hidden = hidden.flatten(0, 1).index_select(0, context.headPositions).unsqueeze(0);
         const std::string& kind = instance().text("kind");
         at::Tensor rows = kind == "tied" ? inputs[1] : weight("weight");
         if (kind == "normalised") rows = rows / at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}, true).clamp_min(1e-12);

@@ -4,6 +4,10 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
+
+#include <algorithm>
 
 #include <numeric>
 
@@ -42,24 +46,57 @@ std::vector<std::int64_t> shuffledOrder(std::int64_t count, std::uint64_t seed) 
     return order;
 }
 
-ShuffledDataset::ShuffledDataset(const Dataset& source, std::uint64_t seed, std::int64_t epoch)
-    : m_source(source), m_order(shuffledOrder(source.size(), SplitMix(seed + 0x632BE59BD9B4E019ull * static_cast<std::uint64_t>(epoch)).next())) {}
+namespace {
+
+constexpr std::int64_t kBatchesSortedTogether = 50; // more: fewer pads, less chance in what meets what
+
+std::uint64_t epochSeed(std::uint64_t seed, std::int64_t epoch) {
+    return SplitMix(seed + 0x632BE59BD9B4E019ull * static_cast<std::uint64_t>(epoch)).next();
+}
+
+/// Sorts stretches of the order by length, then shuffles whole batches. A last batch that is not full stays the last.
+std::vector<std::int64_t> groupedByLength(const Dataset& source, std::vector<std::int64_t> order, std::int64_t batchRows, std::uint64_t seed) {
+    const auto count = static_cast<std::int64_t>(order.size()), stretch = batchRows * kBatchesSortedTogether;
+    for (std::int64_t from = 0; from < count; from += stretch)
+        std::stable_sort(order.begin() + from, order.begin() + std::min(from + stretch, count),
+                         [&](std::int64_t a, std::int64_t b) { return source.lengthOf(a) > source.lengthOf(b); });
+    std::vector<std::int64_t> out;
+    for (const std::int64_t batch : shuffledOrder(count / batchRows, seed))
+        out.insert(out.end(), order.begin() + batch * batchRows, order.begin() + (batch + 1) * batchRows);
+    out.insert(out.end(), order.begin() + count / batchRows * batchRows, order.end());
+    return out;
+}
+
+at::Tensor filledUp(const at::Tensor& row, std::int64_t length, std::int64_t value) {
+    return row.size(0) == length ? row : at::constant_pad_nd(row, {0, length - row.size(0)}, value);
+}
+
+} // namespace
+
+ShuffledDataset::ShuffledDataset(const Dataset& source, std::uint64_t seed, std::int64_t epoch, std::int64_t groupRows)
+    : m_source(source), m_order(shuffledOrder(source.size(), epochSeed(seed, epoch))) {
+    if (groupRows > 0) m_order = groupedByLength(source, std::move(m_order), groupRows, epochSeed(seed + 1, epoch));
+}
 
 Batch collate(const Dataset& dataset, std::int64_t first, std::int64_t count) {
     CELLOOM_CHECK(first >= 0 && count > 0 && first + count <= dataset.size());
     std::vector<Row> rows;
     bool hasSegments = false;
+    std::int64_t length = 0;
     for (std::int64_t i = 0; i < count; ++i) {
         rows.push_back(dataset.get(first + i));
+        length = std::max(length, rows.back().inputIds.size(0));
         hasSegments = hasSegments || rows.back().segments.defined();
     }
     std::vector<at::Tensor> ids, labels, segments, positions;
     for (const Row& row : rows) {
-        ids.push_back(row.inputIds);
-        labels.push_back(row.labels);
+        ids.push_back(filledUp(row.inputIds, length, dataset.padId()));
+        labels.push_back(filledUp(row.labels, length, -100));
         if (!hasSegments) continue;
-        segments.push_back(row.segments.defined() ? row.segments : at::zeros_like(row.inputIds));
-        positions.push_back(row.positions.defined() ? row.positions : at::arange(row.inputIds.size(0), row.inputIds.options()));
+        const std::int64_t last = row.segments.defined() ? row.segments[-1].item<std::int64_t>() : 0;
+        segments.push_back(row.segments.defined() ? filledUp(row.segments, length, last) : at::zeros_like(ids.back()));
+        const at::Tensor counted = at::arange(length, row.inputIds.options());
+        positions.push_back(row.positions.defined() ? at::cat({row.positions, counted.slice(0, 0, length - row.inputIds.size(0))}) : counted);
     }
     Batch batch;
     batch.inputIds = at::stack(ids);

@@ -21,13 +21,20 @@ public:
     virtual ~Dataset() = default;
     virtual std::int64_t size() const = 0;
     virtual Row get(std::int64_t index) const = 0;
+    /// Tokens of a row.
+    virtual std::int64_t lengthOf(std::int64_t index) const { return get(index).inputIds.size(0); }
+    /// What fills rows up to the longest of their batch. Nothing attends to it (it comes last), and its labels are -100.
+    virtual std::int64_t padId() const { return 0; }
 };
 
-/// The rows in another order, which depends on seed, epoch and number of rows alone.
+/// The rows in another order, which depends on seed, epoch and number of rows alone; with `groupRows` on their lengths too: batches of so
+/// many rows hold rows of about the same length, and come in any order.
 class ShuffledDataset : public Dataset {
 public:
-    ShuffledDataset(const Dataset& source, std::uint64_t seed, std::int64_t epoch);
+    ShuffledDataset(const Dataset& source, std::uint64_t seed, std::int64_t epoch, std::int64_t groupRows = 0);
     std::int64_t size() const override { return m_source.size(); }
+    std::int64_t lengthOf(std::int64_t index) const override { return m_source.lengthOf(m_order[static_cast<std::size_t>(index)]); }
+    std::int64_t padId() const override { return m_source.padId(); }
     Row get(std::int64_t index) const override { return m_source.get(m_order[static_cast<std::size_t>(index)]); }
 
 private:
@@ -40,6 +47,8 @@ class SubsetDataset : public Dataset {
 public:
     SubsetDataset(std::shared_ptr<const Dataset> source, std::vector<std::int64_t> rows) : m_source(std::move(source)), m_rows(std::move(rows)) {}
     std::int64_t size() const override { return static_cast<std::int64_t>(m_rows.size()); }
+    std::int64_t lengthOf(std::int64_t index) const override { return m_source->lengthOf(m_rows[static_cast<std::size_t>(index)]); }
+    std::int64_t padId() const override { return m_source->padId(); }
     Row get(std::int64_t index) const override { return m_source->get(m_rows[static_cast<std::size_t>(index)]); }
 
 private:
@@ -47,7 +56,8 @@ private:
     std::vector<std::int64_t> m_rows;
 };
 
-/// Rows [first, first + count) as a batch [B,T]. Segments and positions appear where a row has them.
+/// Rows [first, first + count) as a batch [B,T], filled up at their ends to the longest. Segments and positions appear where a row has
+/// them; padding continues its row's last document.
 Batch collate(const Dataset& dataset, std::int64_t first, std::int64_t count);
 
 /// Labels that count in the loss: those of positions 1..T-1 that are not -100.

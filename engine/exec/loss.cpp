@@ -37,6 +37,21 @@ LossSum languageModelLoss(const at::Tensor& logits, const at::Tensor& labels, co
     return loss;
 }
 
+LossTargets lossTargets(const at::Tensor& labels, const at::Tensor& segments) {
+    at::NoGradGuard guard;
+    const at::Tensor all = shiftedTargets(labels, segments.defined() ? segments.to(labels.device()) : segments).flatten();
+    LossTargets out;
+    out.positions = all.ne(kernels::kIgnoredTarget).nonzero().flatten();
+    out.targets = all.index_select(0, out.positions);
+    out.all = all.numel();
+    return out;
+}
+
+LossSum languageModelLoss(const at::Tensor& logits, const LossTargets& targets) {
+    CELLOOM_CHECK(logits.dim() == 3 && logits.size(0) == 1 && logits.size(1) == targets.targets.size(0));
+    return {kernels::crossEntropySum(logits.flatten(0, 1), targets.targets.to(logits.device())), targets.targets.size(0)};
+}
+
 bool isFinite(const at::Tensor& tensor) {
     return at::isfinite(tensor).all().item<bool>();
 } // sync

@@ -8,6 +8,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <algorithm>
 #include <sstream>
 
 namespace celloom::engine {
@@ -187,12 +188,27 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
     return std::unique_ptr<Network>(new Network(std::move(state)));
 }
 
+bool Network::logitsComeFromTheHead() const {
+    const graph::ExpandedModel& model = m_state->model;
+    std::size_t heads = 0;
+    bool isLast = false;
+    for (const CellInstance& cell : model.cells) {
+        if (cell.type != "LMHead") continue;
+        ++heads;
+        for (const graph::NamedValue& output : model.outputs) isLast = isLast || (output.name == "logits" && output.value == cell.outputs[0]);
+        for (const CellInstance& other : model.cells)
+            if (std::find(other.inputs.begin(), other.inputs.end(), cell.outputs[0]) != other.inputs.end()) return false;
+    }
+    return heads == 1 && isLast;
+}
+
 Result<std::map<std::string, at::Tensor>> Network::forward(const Batch& batch, const ForwardOptions& options) {
     const State& state = *m_state;
     at::AutoGradMode record(options.training);
     StepContext context;
     context.isTraining = options.training;
     context.lastPositionOnly = options.lastPositionOnly;
+    CELLOOM_CHECK(!options.headPositions.defined() || logitsComeFromTheHead());
     context.dropoutSeed = options.dropoutSeed;
     context.tables = &m_state->tables;
     std::vector<at::Tensor> values(state.model.values.size());
@@ -201,6 +217,7 @@ Result<std::map<std::string, at::Tensor>> Network::forward(const Batch& batch, c
         const auto toDevice = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor.to(state.options.device) : tensor; };
         context.attentionMask = toDevice(usefulMask(batch.attentionMask));
         context.segments = toDevice(usefulSegments(batch.segments));
+        context.headPositions = toDevice(options.headPositions);
         context.positions = toDevice(usefulPositions(batch.positions));
         for (const graph::NamedValue& input : state.model.inputs) {
             CELLOOM_TRY(tensor, inputNamed(input.name, batch));

@@ -57,6 +57,9 @@ struct ForwardOptions {
     std::function<void(const graph::CellInstance&, const std::vector<at::Tensor>&)> observer;
     /// Only these positions of the row reach the head (generation needs the last alone). Undefined: all.
     bool lastPositionOnly = false;
+    /// [N] int64, positions of the flattened [B*T]: these alone reach the head, "logits" is then [1,N,V]. Where few labels count that saves
+    /// most of the head's work and memory; see lossTargets. Only where logitsComeFromTheHead(). Undefined: all.
+    at::Tensor headPositions;
 };
 
 class CellRegistry;
@@ -71,6 +74,9 @@ public:
 
     /// Named outputs; "logits" [B,T,V] float32 for language models. An error names the cell where it happened.
     Result<std::map<std::string, at::Tensor>> forward(const Batch& batch, const ForwardOptions& options = {});
+
+    /// Whether "logits" is what a language-model head gives, unchanged, so that a part of its positions can be asked for.
+    bool logitsComeFromTheHead() const;
 
     std::vector<Parameter>& parameters();
     const std::vector<Parameter>& parameters() const;
@@ -91,6 +97,16 @@ struct LossSum {
 };
 /// With segments, the first label of each document of a packed row is ignored.
 LossSum languageModelLoss(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& segments = {});
+
+/// The positions that predict a label which counts, in order, for ForwardOptions::headPositions.
+struct LossTargets {
+    at::Tensor positions; // [N] int64 in the flattened [B*T]
+    at::Tensor targets;   // [N] int64: the next token's label
+    std::int64_t all = 0; // B*T
+};
+LossTargets lossTargets(const at::Tensor& labels, const at::Tensor& segments = {});
+/// The same loss, of logits [1,N,V] at those positions.
+LossSum languageModelLoss(const at::Tensor& logits, const LossTargets& targets);
 
 /// Waits for the device. False where a value is NaN or infinite.
 bool isFinite(const at::Tensor& tensor);

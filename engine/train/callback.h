@@ -24,6 +24,7 @@ struct CallbackParams {
     bool hasLossScale = false;
     std::int64_t tokens = 0;        // of the last step, padding included
     double stepSeconds = 0;
+    bool isEmpty = false;           // the last step had no label that counts and changed nothing: it has no loss
     bool isOverflow = false;        // the last step changed nothing: its gradients overflowed under a loss scale
     std::map<std::string, double> evalResults; // "eval_loss", "eval_perplexity": of the last evaluation
     std::int64_t evalStep = -1;     // the step after which it was made

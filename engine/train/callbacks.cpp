@@ -32,6 +32,7 @@ Status LossMonitor::stepEnd(RunContext& context) {
     const CallbackParams& params = context.originalArgs();
     if (m_every == 0 || params.curStepNum - m_last < m_every) return {};
     m_last = params.curStepNum;
+    if (params.isEmpty) return {};
     m_print("epoch: " + std::to_string(params.curEpochNum) + " step: " + std::to_string(params.stepInEpoch()) + ", loss is " +
             format("%.7g", params.netOutputs, 0));
     return {};

@@ -38,6 +38,30 @@ std::uint64_t dropoutSeed(std::uint64_t seed, std::int64_t step, std::size_t bat
     return (seed * 0x9E3779B97F4A7C15ull + static_cast<std::uint64_t>(step)) * 0xBF58476D1CE4E5B9ull + batch;
 }
 
+/// Where less than this part of the positions counts in the loss, the head computes those alone.
+constexpr double kFewLabels = 0.9;
+
+/// Loss and, where they were computed, all logits of a forward pass over the batch.
+struct Pass {
+    LossSum loss;
+    at::Tensor logits; // of all positions, or undefined
+};
+
+Result<Pass> lossOf(Network& network, const Batch& batch, ForwardOptions options, bool needsAllLogits) {
+    if (!needsAllLogits && network.logitsComeFromTheHead()) {
+        const LossTargets targets = lossTargets(batch.labels, batch.segments);
+        if (targets.targets.size(0) == 0) return Pass{}; // nothing to compute
+        if (static_cast<double>(targets.targets.size(0)) < kFewLabels * static_cast<double>(targets.all)) {
+            options.headPositions = targets.positions;
+            CELLOOM_TRY(outputs, network.forward(batch, options));
+            return Pass{languageModelLoss(outputs.at("logits"), targets), {}};
+        }
+    }
+    CELLOOM_TRY(outputs, network.forward(batch, options));
+    const at::Tensor& logits = outputs.at("logits");
+    return Pass{languageModelLoss(logits, batch.labels, batch.segments), logits};
+}
+
 double secondsSince(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -105,7 +129,7 @@ Status Model::runEpoch(const Dataset& rows, RunContext& context, const std::vect
     CallbackParams& params = context.originalArgs();
     const StepPlan plan = planOf(rows);
     const std::int64_t epoch = m_step / params.batchNum, end = std::min((epoch + 1) * params.batchNum, params.totalSteps);
-    const auto shuffled = m_options.shuffle ? std::make_unique<ShuffledDataset>(rows, m_options.seed, epoch) : nullptr;
+    const auto shuffled = m_options.shuffle ? std::make_unique<ShuffledDataset>(rows, m_options.seed, epoch, m_options.groupsByLength ? m_options.batchSize : 0) : nullptr;
     const Dataset& ordered = shuffled ? static_cast<const Dataset&>(*shuffled) : rows;
 
     while (m_step < end && !context.isStopRequested()) {
@@ -119,6 +143,7 @@ Status Model::runEpoch(const Dataset& rows, RunContext& context, const std::vect
         params.gradNorm = result.gradNorm;
         params.tokens = result.tokens;
         params.isOverflow = result.isOverflow;
+        params.isEmpty = result.isEmpty;
         params.stepSeconds = secondsSince(start);
         if (isDiverged(result, params)) return {};
         ++m_step;
@@ -133,8 +158,10 @@ Result<Model::StepResult> Model::trainStep(const Dataset& ordered, const StepPla
     for (const Batch& batch : batches) result.tokens += batch.inputIds.numel();
     m_optimizer.zeroGrad();
     CELLOOM_TRY(loss, accumulateGradients(batches));
-    result.loss = loss;
     killPoint("step");
+    result.isEmpty = !loss;
+    if (result.isEmpty) return result;
+    result.loss = *loss;
 
     const std::vector<at::Tensor> gradients = m_optimizer.gradients();
     if (m_options.lossScale.isOn()) at::_foreach_mul_(gradients, 1 / m_options.lossScale.value());
@@ -152,10 +179,11 @@ Result<Model::StepResult> Model::trainStep(const Dataset& ordered, const StepPla
 }
 
 /// Forward and backward of each batch; the loss is the sum over all valid tokens of the step divided by their number, so that it does
-/// not matter how the rows are spread over batches. A z-loss is averaged alike, over all positions of the step.
-Result<double> Model::accumulateGradients(const std::vector<Batch>& batches) {
+/// not matter how the rows are spread over batches. A z-loss is averaged alike, over all positions of the step. Nothing: no label counts.
+Result<std::optional<double>> Model::accumulateGradients(const std::vector<Batch>& batches) {
     std::int64_t valid = 0;
     for (const Batch& batch : batches) valid += validLabels(batch);
+    if (valid == 0 && m_options.runsEmptySteps) return std::optional<double>();
     if (valid == 0)
         return fail("Step " + std::to_string(m_step + 1) + " has no token to learn from: all its labels are -100.", "Check the labels of the data.", "data.train");
     std::int64_t positions = 0;
@@ -164,23 +192,23 @@ Result<double> Model::accumulateGradients(const std::vector<Batch>& batches) {
     at::Tensor total, zTotal;
     const auto add = [](at::Tensor& sum, const at::Tensor& part) { sum = sum.defined() ? sum.add(part.detach()) : part.detach(); };
     for (std::size_t b = 0; b < batches.size(); ++b) {
+        if (validLabels(batches[b]) == 0 && m_options.zLossWeight <= 0) continue;
         const Batch batch = onDevice(batches[b], m_network.options().device);
         ForwardOptions options;
         options.training = true;
         options.dropoutSeed = dropoutSeed(m_options.seed, m_step, b);
-        CELLOOM_TRY(outputs, m_network.forward(batch, options));
-        const LossSum loss = languageModelLoss(outputs.at("logits"), batch.labels, batch.segments);
-        at::Tensor objective = loss.sum.mul(m_options.lossScale.value() / static_cast<double>(valid));
-        add(total, loss.sum);
+        CELLOOM_TRY(pass, lossOf(m_network, batch, options, m_options.zLossWeight > 0));
+        at::Tensor objective = pass.loss.sum.mul(m_options.lossScale.value() / static_cast<double>(valid));
+        add(total, pass.loss.sum);
         if (m_options.zLossWeight > 0) {
-            const ZLossSum squares = zLossSum(outputs.at("logits"));
+            const ZLossSum squares = zLossSum(pass.logits);
             objective = objective.add(squares.sum.mul(m_options.lossScale.value() * perPosition));
             add(zTotal, squares.sum);
         }
         objective.backward();
     }
     const double zLoss = zTotal.defined() ? zTotal.item<double>() * perPosition : 0; // sync
-    return total.item<double>() / static_cast<double>(valid) + zLoss;                // sync
+    return std::optional(total.item<double>() / static_cast<double>(valid) + zLoss); // sync
 }
 
 bool Model::isDiverged(const StepResult& result, const CallbackParams& params) {
@@ -220,14 +248,15 @@ Result<std::optional<Evaluation>> Model::evaluate(const Dataset& rows, RunContex
         const std::int64_t first = params.curStepNum++ * m_options.batchSize;
         CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalStepBegin, context));
         const Batch batch = onDevice(collate(rows, first, std::min(m_options.batchSize, rows.size() - first)), m_network.options().device);
-        CELLOOM_TRY(outputs, m_network.forward(batch));
-        const LossSum loss = languageModelLoss(outputs.at("logits"), batch.labels, batch.segments);
-        sum += loss.sum.item<double>(); // sync
-        result.tokens += loss.count;
+        CELLOOM_TRY(pass, lossOf(m_network, batch, {}, false));
+        sum += pass.loss.count > 0 ? pass.loss.sum.item<double>() : 0; // sync
+        result.tokens += pass.loss.count;
         killPoint("evaluation");
         CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalStepEnd, context));
     }
     const bool isStopped = context.isStopRequested();
+    if (!isStopped && result.tokens == 0)
+        return fail("The validation data has no label that counts: all are -100.", "Check its labels, or leave it out.", "data.validation");
     result.loss = sum / static_cast<double>(result.tokens);
     if (!isStopped) {
         params.evalResults = {{"eval_loss", result.loss}, {"eval_perplexity", result.perplexity()}};

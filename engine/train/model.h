@@ -19,10 +19,12 @@ struct ModelOptions {
     std::int64_t accumulation = 1; // batches a step
     EpochTail tail = EpochTail::Run;
     bool shuffle = true;
+    bool groupsByLength = false; // shuffled batches of rows of about the same length
     std::uint64_t seed = 0; // of the shuffle and of dropout
     double clipNorm = 0;    // 0: off
     double zLossWeight = 0; // 0: off; see z_loss.h. Counts in training, not in an evaluation
     LossScale lossScale;
+    bool runsEmptySteps = false; // a step whose labels are all ignored changes nothing; otherwise it is an error
 };
 
 struct Evaluation {
@@ -76,10 +78,10 @@ private:
     struct StepResult {
         double loss = 0, gradNorm = 0;
         std::int64_t tokens = 0;
-        bool isOverflow = false;
+        bool isOverflow = false, isEmpty = false;
     };
     Result<StepResult> trainStep(const Dataset& ordered, const StepPlan& plan, std::int64_t stepInEpoch, double learningRate);
-    Result<double> accumulateGradients(const std::vector<Batch>& batches);
+    Result<std::optional<double>> accumulateGradients(const std::vector<Batch>& batches);
     Status runEpoch(const Dataset& rows, RunContext& context, const std::vector<Callback*>& callbacks);
     bool isDiverged(const StepResult& result, const CallbackParams& params);
 

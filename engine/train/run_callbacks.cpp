@@ -21,6 +21,11 @@ double residentBytes() {
 Status MetricsCallback::stepEnd(RunContext& context) {
     const CallbackParams& params = context.originalArgs();
     m_reporter.stepDone(params);
+    if (params.isEmpty) {
+        m_reporter.warning("empty_step", {"Step " + std::to_string(params.curStepNum) + " had no token to learn from and changed nothing.", {}, {}},
+                           nlohmann::json{{"step", params.curStepNum}}.dump());
+        return {};
+    }
     m_reporter.metric("train/loss", params.netOutputs);
     m_reporter.metric("train/lr", params.learningRate);
     m_reporter.metric("train/grad_norm", params.gradNorm);

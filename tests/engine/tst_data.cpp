@@ -114,6 +114,47 @@ private Q_SLOTS:
         for (std::int64_t i = 0; i < 50; ++i) QCOMPARE(sorted[static_cast<std::size_t>(i)], i);
     }
 
+    void shorterRowsAreFilledUpToTheLongestOfTheirBatch() {
+        class Padded : public ListDataset {
+        public:
+            using ListDataset::ListDataset;
+            std::int64_t padId() const override { return 9; }
+        };
+        const Padded rows({{1, 2, 3}, {4}, {5, 6}});
+        const Batch batch = collate(rows, 0, 2), shorter = collate(rows, 1, 2);
+        QCOMPARE(numbers(batch.inputIds), (Numbers{1, 2, 3, 4, 9, 9}));
+        QCOMPARE(numbers(batch.labels), (Numbers{1, 2, 3, 4, -100, -100}));
+        QCOMPARE(numbers(shorter.inputIds), (Numbers{4, 9, 5, 6}));
+        QCOMPARE(validLabels(batch), std::int64_t(2));
+    }
+
+    void rowsOfOneLengthMeetInABatchAndNoneIsLost() {
+        std::vector<Numbers> list;
+        for (std::int64_t i = 0; i < 103; ++i) list.push_back(Numbers(static_cast<std::size_t>(1 + (i * 7) % 20), i));
+        const ListDataset source(list);
+        const ShuffledDataset grouped(source, 5, 0, 4), again(source, 5, 0, 4), next(source, 5, 1, 4), plain(source, 5, 0);
+        const auto padsOf = [](const Dataset& rows) {
+            std::int64_t pads = 0;
+            for (std::int64_t first = 0; first + 4 <= rows.size(); first += 4) {
+                std::int64_t longest = 0, used = 0;
+                for (std::int64_t i = first; i < first + 4; ++i) longest = std::max(longest, rows.lengthOf(i)), used += rows.lengthOf(i);
+                pads += 4 * longest - used;
+            }
+            return pads;
+        };
+        QVERIFY(padsOf(grouped) * 4 < padsOf(plain));
+        Numbers order, sorted, other;
+        for (std::int64_t i = 0; i < 103; ++i) {
+            order.push_back(numbers(grouped.get(i).inputIds)[0]);
+            QCOMPARE(numbers(again.get(i).inputIds)[0], order.back());
+            other.push_back(numbers(next.get(i).inputIds)[0]);
+        }
+        QVERIFY(order != other);
+        sorted = order;
+        std::sort(sorted.begin(), sorted.end());
+        for (std::int64_t i = 0; i < 103; ++i) QCOMPARE(sorted[static_cast<std::size_t>(i)], i);
+    }
+
     void stepsAreKnownBeforehand() { // cases.md 8: 10 samples, batch 2, accumulation 4, 2 epochs: 4 steps flushed, 2 dropped
         const StepPlan run{10, 2, 4, EpochTail::Run}, drop{10, 2, 4, EpochTail::Drop};
         QCOMPARE(2 * run.stepsPerEpoch(), std::int64_t(4));

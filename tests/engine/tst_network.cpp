@@ -110,6 +110,9 @@ private Q_SLOTS:
     void zLossLooksAtEveryPositionButTheLast();
     void firstLabelOfEachDocumentIsIgnored();
     void lossOfLabelsThatAreAllIgnoredIsZero();
+    void aHeadForLabelledPositionsAloneGivesTheSameLossAndGradients_data() { everyFixture_data(); }
+    void aHeadForLabelledPositionsAloneGivesTheSameLossAndGradients();
+    void onlyAHeadAtTheEndCanBeAskedForAPart();
     void o2ComputesEachWireInItsType_data();
     void o2ComputesEachWireInItsType();
     void o2StaysNearTheFixture();
@@ -322,6 +325,50 @@ void TestNetwork::lossOfLabelsThatAreAllIgnoredIsZero() {
     QCOMPARE(loss.sum.item<float>(), 0.0f);
     loss.sum.backward();
     for (const Parameter& parameter : network->parameters()) QCOMPARE(largest(parameter.tensor.grad()), 0.0);
+}
+
+void TestNetwork::aHeadForLabelledPositionsAloneGivesTheSameLossAndGradients() {
+    QFETCH(QString, name);
+    const Fixture whole(name), part(name);
+    const at::Tensor ids = whole.input("input_ids");
+    at::Tensor labels = ids.clone(), segments = at::zeros_like(ids);
+    labels.narrow(1, 0, 9).fill_(-100); // prompts …
+    labels.narrow(1, 14, 3).fill_(-100);
+    segments.narrow(1, 12, ids.size(1) - 12).fill_(1); // … and packed documents
+    const auto full = must(whole.network->forward({.inputIds = ids, .segments = segments}, {.training = true})).at("logits");
+    const LossSum expected = languageModelLoss(full, labels, segments);
+    expected.sum.backward();
+
+    QVERIFY(part.network->logitsComeFromTheHead());
+    const LossTargets targets = lossTargets(labels, segments);
+    QCOMPARE(targets.targets.size(0), expected.count);
+    QVERIFY(targets.targets.size(0) < targets.all / 2 + ids.size(0) * 8);
+    ForwardOptions options;
+    options.training = true;
+    options.headPositions = targets.positions;
+    const auto few = must(part.network->forward({.inputIds = ids, .segments = segments}, options)).at("logits");
+    QCOMPARE(few.size(1), expected.count);
+    const LossSum loss = languageModelLoss(few, targets);
+    loss.sum.backward();
+    QVERIFY(std::abs(loss.sum.item<double>() - expected.sum.item<double>()) < 1e-4 * std::abs(expected.sum.item<double>()));
+    for (std::size_t i = 0; i < part.network->parameters().size(); ++i)
+        QVERIFY2(at::allclose(part.network->parameters()[i].tensor.grad(), whole.network->parameters()[i].tensor.grad(), 1e-4, 1e-5),
+                 part.network->parameters()[i].path.c_str());
+}
+
+void TestNetwork::onlyAHeadAtTheEndCanBeAskedForAPart() {
+    QVERIFY(makeTiny()->logitsComeFromTheHead());
+    graph::Document document = must(families::buildPreset("baichuan-tiny"));
+    const auto softmax = graph::Cell{.name = "after", .type = "Tanh"};
+    document.main.cells.push_back(softmax);
+    for (graph::Wire& wire : document.main.wires)
+        if (wire.to.cell.empty()) wire.to = {"after", "x"};
+    document.main.wires.push_back({{"after", "y"}, {"", "logits"}});
+    graph::Expansion expansion = graph::expand(document);
+    if (!expansion.ok()) QSKIP("the graph of this test no longer fits the catalogue");
+    recipe::TreatmentTable plain;
+    plain.cells.resize(expansion.model.cells.size());
+    QVERIFY(!must(Network::create(std::move(expansion.model), plain, {}))->logitsComeFromTheHead());
 }
 
 void TestNetwork::o2ComputesEachWireInItsType_data() {
