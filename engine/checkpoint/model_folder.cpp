@@ -3,13 +3,15 @@
 
 #include "engine/checkpoint/atomic_folder.h"
 #include "engine/checkpoint/safetensors.h"
+#include "engine/checkpoint/weights.h"
 #include "models/base/files.h"
+#include "models/base/text.h"
 #include "models/families/families.h"
 #include "models/graph/json.h"
 #include "models/graph/json_text.h"
 
-#include <ATen/core/grad_mode.h>
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -19,7 +21,6 @@ using nlohmann::json;
 namespace {
 
 constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
 
 /// checkpoints/step-000200, …: the complete one with the highest step. A manifest is written last, so its presence says "complete".
 Result<fs::path> newestCheckpoint(const fs::path& run) {
@@ -36,8 +37,19 @@ Result<fs::path> newestCheckpoint(const fs::path& run) {
     return newest;
 }
 
-Result<std::vector<fs::path>> shardsOf(const fs::path& folder) {
-    const fs::path index = folder / kIndex;
+/// False also where a link leads nowhere or in a circle.
+bool isFile(const fs::path& path) {
+    std::error_code code;
+    return fs::is_regular_file(path, code);
+}
+
+bool isThere(const fs::path& path) {
+    std::error_code code;
+    return fs::exists(path, code);
+}
+
+/// The shards that an index names: files beside it, with this ending.
+Result<std::vector<fs::path>> shardsOf(const fs::path& index, const std::string& ending) {
     CELLOOM_TRY(text, readFile(index, 256 << 20));
     const json document = json::parse(text, nullptr, false);
     if (!document.is_object() || !document.contains("weight_map") || !document["weight_map"].is_object())
@@ -45,42 +57,50 @@ Result<std::vector<fs::path>> shardsOf(const fs::path& folder) {
     std::set<std::string> names;
     for (const auto& [tensor, file] : document["weight_map"].items()) {
         if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>() ||
-            !file.get<std::string>().ends_with(".safetensors"))
-            return fail("gives no safetensors file beside it for \"" + tensor + "\".", {}, index.string());
+            !file.get<std::string>().ends_with(ending))
+            return fail("gives " + inQuotes(file.dump(-1, ' ', true), 120) + " as the file of " + inQuotes(tensor) + ", expected a " +
+                            ending + " file beside it.",
+                        "Was the index changed, or downloaded from somewhere else?", index.string());
         names.insert(file.get<std::string>());
     }
     std::vector<fs::path> files;
     for (const std::string& name : names) {
-        if (!fs::is_regular_file(folder / name))
+        if (!isFile(index.parent_path() / name))
             return fail("names the shard " + name + ", which is not there.", "Download the missing file.", index.string());
-        files.push_back(folder / name);
+        files.push_back(index.parent_path() / name);
     }
     return files;
 }
 
+/// safetensors first; then what torch.save wrote, then a MindSpore checkpoint (whose name says nothing).
 Result<std::vector<fs::path>> weightFilesOf(const fs::path& folder) {
-    if (fs::is_regular_file(folder / kWeights)) return std::vector<fs::path>{folder / kWeights};
-    if (fs::is_regular_file(folder / kIndex)) return shardsOf(folder);
-    std::error_code code;
-    for (fs::directory_iterator item(folder, code), end; !code && item != end; item.increment(code)) {
-        const std::string extension = item->path().extension().string();
-        if (extension == ".bin" || extension == ".pt" || extension == ".pth" || extension == ".ckpt" || extension == ".pkl")
-            return fail("holds its weights as a pickle (" + item->path().filename().string() +
-                            "), which can run code when it is opened; it was not opened.",
-                        "Use a safetensors version of this model.", folder.string());
+    for (const auto& [name, ending] : {std::pair{kWeights, ".safetensors"}, std::pair{"pytorch_model.bin", ".bin"}}) {
+        if (isFile(folder / name)) return std::vector<fs::path>{folder / name};
+        const fs::path index = folder / (std::string(name) + ".index.json");
+        if (isFile(index)) return shardsOf(index, ending);
     }
-    return fail("has no weights (model.safetensors).", {}, folder.string());
+    std::vector<fs::path> checkpoints;
+    std::error_code code;
+    for (fs::directory_iterator item(folder, code), end; !code && item != end; item.increment(code))
+        if (item->path().extension() == ".ckpt" && isFile(item->path())) checkpoints.push_back(item->path());
+    if (checkpoints.empty())
+        return fail("has no weights (model.safetensors, pytorch_model.bin, their index of shards, or a .ckpt file).",
+                    "A file of another name can be imported: celloom-engine import FILE.", folder.string());
+    if (checkpoints.size() > 1)
+        return fail("has " + std::to_string(checkpoints.size()) + " .ckpt files.",
+                    "Import the one that you want: celloom-engine import FILE.", folder.string());
+    return checkpoints;
 }
 
 Result<graph::Document> documentOf(const fs::path& folder) {
-    if (fs::is_regular_file(folder / "model.cells.json")) return graph::loadDocument(folder / "model.cells.json");
+    if (isFile(folder / "model.cells.json")) return graph::loadDocument(folder / "model.cells.json");
     CELLOOM_TRY(text, readFile(folder / "config.json", 16 << 20));
     return families::fromConfigJson(text, (folder / "config.json").string());
 }
 
 /// Adds the id, or the ids, of "eos_token_id" in one of the folder's files, which need not be there.
 Status addEndIds(const fs::path& file, std::vector<std::int64_t>& ids) {
-    if (!fs::is_regular_file(file)) return {};
+    if (!isFile(file)) return {};
     CELLOOM_TRY(text, readFile(file, graph::JsonLimits{}.maxBytes));
     CELLOOM_TRY(config, graph::parseJson(text, file.string()));
     if (!config.is_object() || !config.contains("eos_token_id") || config["eos_token_id"].is_null()) return {};
@@ -93,79 +113,22 @@ Status addEndIds(const fs::path& file, std::vector<std::int64_t>& ids) {
     return {};
 }
 
-std::string listed(const std::vector<std::string>& names) {
-    constexpr std::size_t kShown = 8;
-    std::string out;
-    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) out += (i > 0 ? ", " : "") + names[i];
-    if (names.size() > kShown) out += " and " + std::to_string(names.size() - kShown) + " more";
-    return out;
-}
-
-std::string shapeText(at::IntArrayRef shape) {
-    std::string out = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) out += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-    return out + "]";
-}
-
-/// Everything that does not fit, gathered so that the user sees it at once.
-struct Mismatches {
-    std::vector<std::string> missing, unexpected, misshaped;
-
-    Status toStatus(const fs::path& place) const {
-        if (missing.empty() && unexpected.empty() && misshaped.empty()) return {};
-        std::string message = "the weights do not fit the model";
-        if (!missing.empty()) message += "; missing: " + listed(missing);
-        if (!unexpected.empty()) message += "; unexpected: " + listed(unexpected);
-        if (!misshaped.empty()) message += "; of another shape: " + listed(misshaped);
-        return fail(message + ".", guess(), place.string());
-    }
-
-private:
-    std::string guess() const {
-        if (missing.empty() && unexpected.empty()) return "Is this the checkpoint of a model with another size or vocabulary?";
-        if (!missing.empty() && !unexpected.empty()) return "Is this the checkpoint of another family of models?";
-        return missing.empty() ? "Is the model described with fewer layers than the checkpoint has?"
-                               : "Is a part of the checkpoint missing, or the model described with more layers?";
-    }
-};
-
-using Opened = std::map<std::string, std::shared_ptr<SafetensorsFile>>; // by tensor name
-
-Result<Opened> openAll(const std::vector<fs::path>& files) {
-    Opened out;
-    for (const fs::path& path : files) {
-        CELLOOM_TRY(file, SafetensorsFile::open(path));
-        for (const std::string& name : file->names())
-            if (!out.emplace(name, file).second) return fail("repeats the tensor \"" + name + "\" of another shard.", {}, path.string());
-    }
-    return out;
-}
-
-Status copyInto(Parameter& parameter, const at::Tensor& source, const fs::path& place) {
-    try {
-        at::NoGradGuard guard;
-        parameter.tensor.copy_(source); // converts bfloat16, float16 and float64 to float32
-        return {};
-    } catch (const std::exception& exception) {
-        return tl::unexpected(errorOf(exception, place.string() + ": " + parameter.path));
-    }
-}
-
 } // namespace
 
 Result<ModelFolder> openModelFolder(const fs::path& given) {
-    if (given.filename().string().ends_with(".cells.json") && fs::is_regular_file(given)) {
+    if (given.filename().string().ends_with(".cells.json") && isFile(given)) {
         CELLOOM_TRY(document, graph::loadDocument(given));
         return ModelFolder{given, std::move(document), {}, {}, {}};
     }
-    if (!fs::is_directory(given))
+    std::error_code code;
+    if (!fs::is_directory(given, code))
         return fail("is no model folder.", "Give a folder with config.json, a run, a checkpoint or a .cells.json file.", given.string());
     fs::path folder = given;
-    if (fs::exists(folder / "recipe.json") && !fs::exists(folder / kWeights)) {
+    if (isThere(folder / "recipe.json") && !isThere(folder / kWeights)) {
         CELLOOM_TRY(newest, newestCheckpoint(folder));
         folder = newest;
     }
-    if (!fs::exists(folder / "model.cells.json") && !fs::exists(folder / "config.json"))
+    if (!isThere(folder / "model.cells.json") && !isThere(folder / "config.json"))
         return fail("has neither config.json nor model.cells.json.", "Give a folder with a model in it.", folder.string());
     ModelFolder out;
     out.path = folder;
@@ -173,36 +136,21 @@ Result<ModelFolder> openModelFolder(const fs::path& given) {
     out.document = std::move(document);
     CELLOOM_TRY(files, weightFilesOf(folder));
     out.weightFiles = std::move(files);
-    if (fs::is_regular_file(folder / "tokenizer.model")) out.tokenizer = folder / "tokenizer.model";
+    if (isFile(folder / "tokenizer.model")) out.tokenizer = folder / "tokenizer.model";
     for (const char* name : {"config.json", "generation_config.json"}) CELLOOM_TRY_STATUS(addEndIds(folder / name, out.endIds));
     return out;
 }
 
 Status loadWeights(const ModelFolder& folder, Network& network) {
     if (folder.weightFiles.empty()) return fail("holds no weights.", "Give a checkpoint or an exported model.", folder.path.string());
-    const std::string& family = network.model().family;
-    CELLOOM_TRY(opened, openAll(folder.weightFiles));
-    Mismatches mismatches;
-    std::vector<std::pair<Parameter*, at::Tensor>> copies;
+    std::vector<WantedTensor> wanted;
+    std::map<std::string, Parameter*> parameters;
     for (Parameter& parameter : network.parameters()) {
-        const std::string name = families::checkpointName(family, parameter.path);
-        const auto found = opened.find(name);
-        if (found == opened.end()) {
-            mismatches.missing.push_back(name);
-            continue;
-        }
-        CELLOOM_TRY(source, found->second->tensor(name));
-        if (source.sizes() != parameter.tensor.sizes() || !at::isFloatingType(source.scalar_type()))
-            mismatches.misshaped.push_back(name + " is " + c10::toString(source.scalar_type()) + " " + shapeText(source.sizes()) +
-                                           ", expected " + shapeText(parameter.tensor.sizes()));
-        else
-            copies.emplace_back(&parameter, source);
-        opened.erase(found);
+        wanted.push_back({parameter.path, parameter.tensor.sizes().vec()});
+        parameters[parameter.path] = &parameter;
     }
-    for (const auto& item : opened)
-        if (!families::isIgnorable(network.model(), item.first)) mismatches.unexpected.push_back(item.first);
-    CELLOOM_TRY_STATUS(mismatches.toStatus(folder.path));
-    for (auto& [parameter, source] : copies) CELLOOM_TRY_STATUS(copyInto(*parameter, source, folder.path));
+    CELLOOM_TRY(plan, planWeights(folder.weightFiles, network.model(), wanted, folder.path));
+    for (const WeightPlan::Item& item : plan.items) CELLOOM_TRY_STATUS(copyWeight(item, parameters.at(item.path)->tensor));
     return {};
 }
 

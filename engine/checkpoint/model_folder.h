@@ -14,16 +14,17 @@ namespace celloom::engine {
 struct ModelFolder {
     std::filesystem::path path;
     graph::Document document;
-    std::vector<std::filesystem::path> weightFiles; // one, or the shards of model.safetensors.index.json
+    std::vector<std::filesystem::path> weightFiles; // one, or the shards of an index; safetensors, torch.save's or MindSpore's
     std::filesystem::path tokenizer;                // tokenizer.model; empty when there is none
     std::vector<std::int64_t> endIds; // every eos_token_id of config.json, then of generation_config.json, each once; empty: none is told
 };
 
 /// A folder with model.cells.json or config.json, a run's folder (its newest complete checkpoint), or a .cells.json document (no weights).
-/// Reads the structure and finds the weight files; reads no weights. Pickled weights are refused: opening them can run code.
+/// Reads the structure and finds the weight files; reads no weights.
 Result<ModelFolder> openModelFolder(const std::filesystem::path& path);
 
-/// Fills the network's parameters. Missing, unexpected and mis-shaped tensors are all listed in one error.
+/// Fills the network's parameters, one after another: the files are mapped, and let go of as they are copied. Missing, unexpected and
+/// mis-shaped tensors are all listed in one error, with a guess. Nothing in a file is executed.
 Status loadWeights(const ModelFolder& folder, Network& network);
 
 /// Network of the folder with its weights: what forward, predict and samples use.

@@ -1,28 +1,18 @@
 // safetensors (huggingface.co/docs/safetensors): memory-mapped reader, bounded and strict, and an atomic writer.
 #pragma once
 
-#include "models/base/result.h"
-
-#include <ATen/core/Tensor.h>
-
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
+#include "engine/checkpoint/tensor_file.h"
 
 namespace celloom::engine {
 
-/// Dtypes F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL. Header at most 100 MB; offsets must be contiguous and in range.
-class SafetensorsFile {
+/// A TensorFile that is safetensors and nothing else: F64, F32, F16, BF16, I64 to I8, U64 to U8, BOOL. Header at most 100 MB; offsets must
+/// be contiguous and in range.
+class SafetensorsFile : public TensorFile {
 public:
     static Result<std::shared_ptr<SafetensorsFile>> open(const std::filesystem::path& path);
-    virtual ~SafetensorsFile() = default;
-    virtual std::vector<std::string> names() const = 0;
-    virtual bool has(const std::string& name) const = 0;
-    /// A tensor over the mapped file (no copy; keeps the file alive). Do not write into it: clone first.
-    virtual Result<at::Tensor> tensor(const std::string& name) const = 0;
-    virtual const std::map<std::string, std::string>& metadata() const = 0;
+
+private:
+    using TensorFile::TensorFile;
 };
 
 /// Writes to a temporary file, syncs, renames. Data lies in order of element size (largest first, so that all is aligned), then name.

@@ -132,7 +132,7 @@ void TestModelFolder::listsAllThatDoesNotFit() {
     tensors["model.embed_tokens.weight"] = tensors["model.embed_tokens.weight"].to(at::kInt);
     const Error error = refusalOf(folderWith("misfit", tensors));
     for (const char* part : {"missing: model.layers.1.self_attn.o_proj.weight, lm_head.weight",
-                             "unexpected: model.layers.2.mlp.up_proj.weight", "[65], expected [64]", "Int [512, 64]"})
+                             "unexpected: model.layers.2.mlp.up_proj.weight", "[65], expected [64]", "int32 [512, 64]"})
         QVERIFY2(error.message.find(part) != std::string::npos, error.text().c_str());
     QVERIFY(!error.hint.empty());
 }
@@ -149,7 +149,7 @@ void TestModelFolder::refusesPickledWeights() {
     // cos\nsystem\n(S'touch ...'\ntR. : would run a command when unpickled
     QVERIFY(writeFileAtomically(folder / "pytorch_model.bin", "cos\nsystem\n(S'touch " + (root() / "marker").string() + "'\ntR."));
     const Error error = refusalOf(folder);
-    QVERIFY2(error.message.find("pytorch_model.bin") != std::string::npos, error.text().c_str());
+    QVERIFY2(error.message.find("os.system") != std::string::npos && error.place.ends_with("pytorch_model.bin"), error.text().c_str());
     QVERIFY(!fs::exists(root() / "marker"));
 }
 
