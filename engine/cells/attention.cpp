@@ -1,12 +1,11 @@
 // RotaryEmbedding and Attention. Letters: B batch, T sequence, H query heads, K key/value heads, D head dimension.
 #include "engine/cells/cell.h"
+#include "engine/generate/key_value_cache.h"
 #include "engine/kernels/rotary.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/aminmax.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cos.h>
-#include <ATen/ops/eye.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/outer.h>
@@ -25,19 +24,22 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <sstream>
 
 namespace celloom::engine {
 namespace {
 
+constexpr std::int64_t kTableBlock = 256; // rows by which rotary tables grow
+
 /// Rotates each input [B,T,heads*D] by its positions. Scaling: "linear" divides positions by `factor`; "dynamic" (NTK) enlarges the base
-/// once T exceeds max_positions: base * (factor T / max - (factor - 1)) ^ (D / (D - 2)); "llama3" divides the frequencies of long waves.
+/// once a row exceeds max_positions: base * (factor L / max - (factor - 1)) ^ (D / (D - 2)); "llama3" divides the frequencies of long waves.
 class RotaryEmbedding final : public Cell {
 public:
     using Cell::Cell;
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
         const std::int64_t dim = instance().integer("head_dim");
-        const auto [cos, sin] = table(lengthFor(inputs[0].size(1), context), inputs[0].device(), context);
+        const auto [cos, sin] = angles(inputs[0].size(1), inputs[0].device(), context);
         std::vector<at::Tensor> out;
         for (const at::Tensor& input : inputs) out.push_back(kernels::rotate(input, cos, sin, dim));
         return out;
@@ -46,31 +48,68 @@ public:
 private:
     bool scales(const char* kind) const { return instance().text("scaling") == kind; }
 
-    /// Rows of the table: the sequence's length, or more where the batch's positions reach further (a document that goes on from another
-    /// row).
-    static std::int64_t lengthFor(std::int64_t length, const StepContext& context) {
-        if (!context.positions.defined() || !context.positions.is_cpu() || context.positions.numel() == 0) return length;
-        const auto [low, high] = at::aminmax(context.positions);
-        TORCH_CHECK_INDEX(low.item<std::int64_t>() >= 0, "position ", low.item<std::int64_t>(), " is negative");
-        return std::max(length, high.item<std::int64_t>() + 1);
+    /// cos and sin [T,D/2], or [B,T,D/2] where rows differ in their positions or in their base.
+    std::pair<at::Tensor, at::Tensor> angles(std::int64_t length, at::Device device, StepContext& context) const {
+        const std::int64_t end = std::max(context.positionsEnd, context.firstPosition + length);
+        const std::vector<double> bases = basesOf(context, end);
+        if (bases.size() == 1 && !context.positions.defined()) {
+            const at::Tensor both = table(bases[0], end, device, context).narrow(1, context.firstPosition, length);
+            return {both[0], both[1]};
+        }
+        const std::string key = "rotary/" + nameOf(bases);
+        at::Tensor& chosen = context.masks[key]; // [2,B,T,D/2]
+        if (!chosen.defined() && bases.size() == 1)
+            chosen = table(bases[0], end, device, context)
+                         .index_select(1, context.positions.flatten())
+                         .unflatten(1, context.positions.sizes());
+        if (!chosen.defined()) chosen = anglesByRow(bases, length, device, context);
+        return {chosen[0], chosen[1]};
     }
 
-    std::pair<at::Tensor, at::Tensor> table(std::int64_t length, at::Device device, StepContext& context) const {
-        const double base = baseFor(length), factor = instance().real("factor");
-        std::ostringstream name; // all that the angles depend on
-        name << std::hexfloat << base << '/' << instance().integer("head_dim") << '/' << length;
-        if (scales("linear")) name << "/linear/" << factor;
+    /// One base, or where the lengths of rows make them differ, one for each row. Keys in a cache must have been rotated under the same.
+    std::vector<double> basesOf(const StepContext& context, std::int64_t end) const {
+        if (!scales("dynamic")) return {instance().real("base")};
+        if (context.rowLengths.empty()) return {baseFor(end)};
+        std::vector<double> out;
+        for (std::size_t row = 0; row < context.rowLengths.size(); ++row) {
+            out.push_back(baseFor(context.rowLengths[row]));
+            TORCH_CHECK(!context.cache || context.cache->length() == 0 || out[row] == baseFor(context.cache->counts()[row]),
+                        "row ", row, " grew to ", context.rowLengths[row], " tokens, past the trained window of ",
+                        instance().integer("max_positions"), ": its rotary base changes, so its cached keys are of no use");
+        }
+        const bool areEqual = std::all_of(out.begin(), out.end(), [&](double base) { return base == out[0]; });
+        return areEqual ? std::vector<double>{out[0]} : out;
+    }
+
+    at::Tensor anglesByRow(const std::vector<double>& bases, std::int64_t length, at::Device device, const StepContext& context) const {
+        std::vector<at::Tensor> rows;
+        for (std::size_t row = 0; row < bases.size(); ++row) {
+            const at::Tensor both = build(bases[row], context.positionsEnd).to(device);
+            rows.push_back(context.positions.defined() ? both.index_select(1, context.positions[static_cast<std::int64_t>(row)])
+                                                       : both.narrow(1, context.firstPosition, length));
+        }
+        return at::stack(rows, 1);
+    }
+
+    /// [2,N,D/2] with N >= end, kept between passes.
+    at::Tensor table(double base, std::int64_t end, at::Device device, StepContext& context) const {
+        if (context.tables->size() > 64) context.tables->clear(); // past the trained window generation asks for one base after another
+        at::Tensor& both = (*context.tables)[nameOf({base})];
+        if (!both.defined() || both.size(1) < end || both.device() != device)
+            both = build(base, (end + kTableBlock - 1) / kTableBlock * kTableBlock).to(device);
+        return both;
+    }
+
+    /// All that the angles depend on.
+    std::string nameOf(const std::vector<double>& bases) const {
+        std::ostringstream name;
+        name << std::hexfloat << instance().integer("head_dim");
+        for (const double base : bases) name << '/' << base;
+        if (scales("linear")) name << "/linear/" << instance().real("factor");
         if (scales("llama3"))
-            name << "/llama3/" << factor << '/' << instance().integer("max_positions") << '/' << instance().real("low_freq_factor") << '/'
-                 << instance().real("high_freq_factor");
-        const std::string key = name.str();
-        if (context.tables->size() > 64) context.tables->clear(); // generation asks for one length after another
-        at::Tensor& both = (*context.tables)[key];                // [2,T,D/2]
-        if (!both.defined()) both = build(base, length).to(device);
-        if (!context.positions.defined()) return {both[0], both[1]};
-        at::Tensor& chosen = context.masks["rotary/" + key]; // [2,B,T,D/2]
-        if (!chosen.defined()) chosen = both.index_select(1, context.positions.flatten()).unflatten(1, context.positions.sizes());
-        return {chosen[0], chosen[1]};
+            name << "/llama3/" << instance().real("factor") << '/' << instance().integer("max_positions") << '/'
+                 << instance().real("low_freq_factor") << '/' << instance().real("high_freq_factor");
+        return name.str();
     }
 
     double baseFor(std::int64_t length) const {
@@ -118,6 +157,7 @@ class Attention final : public Cell {
 public:
     using Cell::Cell;
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
+        if (context.cache) return {attendCached(inputs, context)};
         const std::int64_t heads = instance().integer("num_heads"), kvHeads = instance().integer("num_kv_heads");
         const at::Tensor q = split(inputs[0], heads), k = repeat(split(inputs[1], kvHeads), heads),
                          v = repeat(split(inputs[2], kvHeads), heads);
@@ -128,6 +168,29 @@ public:
     }
 
 private:
+    /// The new tokens see those in the cache and, causally, each other.
+    at::Tensor attendCached(const std::vector<at::Tensor>& inputs, StepContext& context) const {
+        TORCH_CHECK(isCausal() && !inputs[3].defined(), "only causal attention without a mask of its own can use a key/value cache");
+        const std::int64_t heads = instance().integer("num_heads"), kvHeads = instance().integer("num_kv_heads");
+        const at::Tensor q = split(inputs[0], heads);
+        const auto [keys, values] = context.cache->append(index(), split(inputs[1], kvHeads), split(inputs[2], kvHeads));
+        const at::Tensor mask = cachedMask(q, keys, context);
+        if (q.size(2) > 1) return attend(q, repeat(keys, heads), repeat(values, heads), mask).transpose(1, 2).flatten(2);
+        // One token: the query heads that share a key/value head stand in for the positions, so that keys need not be repeated.
+        const at::Tensor groups = inputs[0].reshape({q.size(0), kvHeads, heads / kvHeads, q.size(3)});
+        std::optional<at::Tensor> shared;
+        if (mask.defined()) shared = mask.size(1) > 1 ? mask.reshape({mask.size(0), kvHeads, heads / kvHeads, -1}) : mask;
+        const at::Tensor out = at::scaled_dot_product_attention(groups, keys, values, shared);
+        return out.reshape({q.size(0), 1, heads * q.size(3)});
+    }
+
+    /// Undefined where causality alone is asked for, or nothing.
+    at::Tensor cachedMask(const at::Tensor& q, const at::Tensor& k, StepContext& context) const {
+        const at::Tensor& real = context.cache->mask();
+        if (!hasAlibi() && !real.defined() && (q.size(2) == 1 || q.size(2) == k.size(2))) return {};
+        return remembered(q, k, context);
+    }
+
     /// [B,T,N*D] -> [B,N,T,D], without a copy.
     static at::Tensor split(const at::Tensor& x, std::int64_t heads) {
         return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2);
@@ -161,6 +224,11 @@ private:
     at::Tensor sharedMask(const at::Tensor& q, const at::Tensor& k, StepContext& context) const {
         const bool isOfBatch = q.size(2) == k.size(2) && (context.attentionMask.defined() || context.segments.defined());
         if (!hasAlibi() && !isOfBatch) return {};
+        return remembered(q, k, context);
+    }
+
+    /// The mask that all layers of this pass share.
+    at::Tensor remembered(const at::Tensor& q, const at::Tensor& k, StepContext& context) const {
         std::ostringstream key;
         key << "attention/" << isCausal() << "/" << (hasAlibi() ? q.size(1) : 0) << "/" << q.scalar_type() << "/" << q.size(2) << "/"
             << k.size(2);
@@ -179,21 +247,25 @@ private:
     /// position always sees itself, so that no row of a padded batch is empty (its softmax would be NaN); nothing reads those rows.
     at::Tensor buildMask(const at::Tensor& q, const at::Tensor& k, const StepContext& context) const {
         const auto flags = q.options().dtype(at::kBool);
+        const std::int64_t before = context.cache ? k.size(2) - q.size(2) : 0; // tokens that the first query comes after
         at::Tensor allowed = at::ones({q.size(2), k.size(2)}, flags);
-        if (isCausal()) allowed = at::tril(allowed);
+        if (isCausal()) allowed = at::tril(allowed, before);
         allowed = allowed.unsqueeze(0).unsqueeze(0);
-        if (q.size(2) == k.size(2)) {
-            if (context.attentionMask.defined()) allowed = allowed & context.attentionMask.to(at::kBool).unsqueeze(1).unsqueeze(1);
+        const at::Tensor& real = context.cache ? context.cache->mask() : context.attentionMask;
+        if (context.cache || q.size(2) == k.size(2)) {
+            if (real.defined()) allowed = allowed & real.to(q.device(), at::kBool).unsqueeze(1).unsqueeze(1);
             if (context.segments.defined())
                 allowed = allowed & (context.segments.unsqueeze(1).unsqueeze(3) == context.segments.unsqueeze(1).unsqueeze(2));
-            allowed = allowed | at::eye(q.size(2), flags);
+            allowed = allowed | (at::arange(k.size(2), q.device()).unsqueeze(0) ==
+                                 at::arange(before, before + q.size(2), q.device()).unsqueeze(1)); // itself
         }
-        return at::where(allowed, hasAlibi() ? alibi(q, k) : at::zeros({1}, q.options()), minusInfinity(q));
+        return at::where(allowed, hasAlibi() ? alibi(q, k, before) : at::zeros({1}, q.options()), minusInfinity(q));
     }
 
-    static at::Tensor alibi(const at::Tensor& q, const at::Tensor& k) {
+    static at::Tensor alibi(const at::Tensor& q, const at::Tensor& k, std::int64_t before) {
         const auto exact = q.options().dtype(at::kDouble);
-        const at::Tensor distance = at::arange(k.size(2), exact).unsqueeze(0) - at::arange(q.size(2), exact).unsqueeze(1);
+        const at::Tensor distance =
+            at::arange(k.size(2), exact).unsqueeze(0) - at::arange(before, before + q.size(2), exact).unsqueeze(1);
         return (at::tensor(alibiSlopes(q.size(1)), exact).reshape({1, -1, 1, 1}) * distance).to(q.scalar_type());
     }
 };

@@ -15,6 +15,8 @@
 
 namespace celloom::engine {
 
+class KeyValueCache;
+
 /// Tensors that many cells need and one builds: rotary tables, attention masks. Keyed by what they depend on.
 using TensorCache = std::map<std::string, at::Tensor>;
 
@@ -26,7 +28,11 @@ struct StepContext {
     std::uint64_t dropoutSeed = 0; // the same seed gives the same masks
     at::Tensor attentionMask;      // [B,T], 1 = real; undefined: all real
     at::Tensor segments;           // [B,T] int64, document numbers in a packed row; undefined: one document
-    at::Tensor positions;          // [B,T] int64; undefined: 0..T-1
+    at::Tensor positions;          // [B,T] int64; undefined: firstPosition, firstPosition + 1, …
+    std::int64_t firstPosition = 0;
+    std::int64_t positionsEnd = 0;        // no position of this pass is this or higher
+    std::vector<std::int64_t> rowLengths; // tokens of each row so far (dynamic rotary scaling follows them); empty: positionsEnd for all
+    KeyValueCache* cache = nullptr;       // causal attention reads earlier keys and values from it and adds its own; null: there are none
     TensorCache masks;             // of this forward pass
     TensorCache* tables = nullptr; // of the network, kept between passes
 };

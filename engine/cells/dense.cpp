@@ -1,5 +1,6 @@
 // Dense, Embedding and LMHead.
 #include "engine/cells/cell.h"
+#include "engine/generate/key_value_cache.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/aminmax.h>
@@ -49,8 +50,18 @@ public:
         if (context.headPositions.defined()) hidden = hidden.flatten(0, 1).index_select(0, context.headPositions).unsqueeze(0);
         const std::string& kind = instance().text("kind");
         at::Tensor rows = kind == "tied" ? inputs[1] : weight("weight");
-        if (kind == "normalised") rows = rows / at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}, true).clamp_min(1e-12);
+        if (kind == "normalised") rows = normalised(rows, context);
         return {at::linear(hidden, rows)};
+    }
+
+private:
+    /// While a cache lives the weights stand still, so that generation normalises once and not for each token.
+    at::Tensor normalised(const at::Tensor& rows, StepContext& context) const {
+        at::Tensor* kept = context.cache ? &context.cache->fromWeights[instance().path] : nullptr;
+        if (kept && kept->defined()) return *kept;
+        at::Tensor out = rows / at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}, true).clamp_min(1e-12);
+        if (kept) *kept = out;
+        return out;
     }
 };
 

@@ -2,10 +2,12 @@
 #include "engine/exec/network.h"
 
 #include "engine/cells/cell.h"
+#include "engine/generate/key_value_cache.h"
 #include "models/recipe/checks.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/aminmax.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <algorithm>
@@ -99,6 +101,31 @@ at::Tensor usefulSegments(const at::Tensor& segments) {
 }
 at::Tensor usefulPositions(const at::Tensor& positions) {
     return canLook(positions) && positions.eq(at::arange(positions.size(1))).all().item<bool>() ? at::Tensor() : positions;
+}
+
+/// Who comes after whom, on the host: positions and lengths of the rows.
+void placeTokens(const Batch& batch, KeyValueCache* cache, StepContext& context) {
+    const std::int64_t length = batch.inputIds.defined() ? batch.inputIds.size(1) : 0;
+    context.positionsEnd = length;
+    if (cache) {
+        CELLOOM_CHECK(!batch.positions.defined() && !batch.lengths.defined() && !batch.segments.defined() && !context.isTraining);
+        cache->begin(length, batch.attentionMask);
+        context.cache = cache;
+        context.positions = cache->positions();
+        context.firstPosition = context.positions.defined() ? 0 : cache->firstPosition();
+        context.rowLengths = cache->countsAfter();
+        context.positionsEnd = cache->firstPosition() + length;
+        return;
+    }
+    context.positions = usefulPositions(batch.positions);
+    if (context.positions.defined() && context.positions.numel() > 0) {
+        const auto [low, high] = at::aminmax(context.positions);
+        TORCH_CHECK_INDEX(low.item<std::int64_t>() >= 0, "position ", low.item<std::int64_t>(), " is negative"); // sync
+        context.positionsEnd = std::max(length, high.item<std::int64_t>() + 1);                                  // sync
+    }
+    if (!batch.lengths.defined()) return;
+    const at::Tensor lengths = batch.lengths.to(at::kCPU).contiguous();
+    context.rowLengths.assign(lengths.const_data_ptr<std::int64_t>(), lengths.const_data_ptr<std::int64_t>() + lengths.numel());
 }
 
 bool isFloating(const at::Tensor& tensor) {
@@ -218,7 +245,8 @@ Result<std::map<std::string, at::Tensor>> Network::forward(const Batch& batch, c
         context.attentionMask = toDevice(usefulMask(batch.attentionMask));
         context.segments = toDevice(usefulSegments(batch.segments));
         context.headPositions = toDevice(options.headPositions);
-        context.positions = toDevice(usefulPositions(batch.positions));
+        placeTokens(batch, options.cache, context);
+        context.positions = toDevice(context.positions);
         for (const graph::NamedValue& input : state.model.inputs) {
             CELLOOM_TRY(tensor, inputNamed(input.name, batch));
             values[static_cast<std::size_t>(input.value)] = toDevice(tensor);
@@ -229,6 +257,7 @@ Result<std::map<std::string, at::Tensor>> Network::forward(const Batch& batch, c
             if (options.observer) options.observer(state.model.cells[index], results);
             release(state.model.cells[index], index, state.lastUse, values);
         }
+        if (options.cache) options.cache->commit();
         std::map<std::string, at::Tensor> outputs;
         for (const graph::NamedValue& output : state.model.outputs) {
             const at::Tensor& value = values[static_cast<std::size_t>(output.value)];

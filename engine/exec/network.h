@@ -18,6 +18,8 @@
 
 namespace celloom::engine {
 
+class KeyValueCache;
+
 /// Letters in shapes: B batch, T sequence, V vocabulary.
 struct Batch {
     at::Tensor inputIds;      // [B,T] int64
@@ -25,6 +27,7 @@ struct Batch {
     at::Tensor attentionMask; // [B,T] int64 or bool, 1 = real; undefined: all real
     at::Tensor segments;      // [B,T] int64, document number inside a packed row; attention stays inside one; undefined: one document
     at::Tensor positions;     // [B,T] int64; undefined: 0..T-1 (packed rows restart at each document)
+    at::Tensor lengths;       // [B] int64, real tokens of each row: dynamic rotary scaling follows them; undefined: T for all rows
 };
 
 /// Compute types by level: O0 all float32; O2 cells in `halfType` except normalisations, network output back to float32.
@@ -60,6 +63,9 @@ struct ForwardOptions {
     /// [N] int64, positions of the flattened [B*T]: these alone reach the head, "logits" is then [1,N,V]. Where few labels count that saves
     /// most of the head's work and memory; see lossTargets. Only where logitsComeFromTheHead(). Undefined: all.
     at::Tensor headPositions;
+    /// The batch goes on where this cache ends: only new tokens are given, their mask too; positions, lengths and segments stay undefined.
+    /// Not for training. Null: the batch is all there is.
+    KeyValueCache* cache = nullptr;
 };
 
 class CellRegistry;

@@ -1,28 +1,56 @@
-// Text generation from a network: greedy or sampled, seeded, streamed.
+// Tokens from a network: one prompt or many at once, cached, greedy or sampled, seeded, streamed. Text is text_generator.h's.
 #pragma once
 
 #include "engine/exec/network.h"
-#include "engine/text/tokenizer.h"
+#include "engine/generate/sampling.h"
 
 #include <functional>
+#include <span>
 
 namespace celloom::engine {
 
-struct SamplingOptions {
-    int maxNewTokens = 100;
-    double temperature = 1.0; // 0: greedy
-    int topK = 0;             // 0: off
-    double topP = 1.0;        // 1: off
-    double repetitionPenalty = 1.0;
-    std::uint64_t seed = 0;
-    std::vector<std::int64_t> stopTokens; // generation ends before the first of these
-    int maxContext = 0;                   // at most so many of the last tokens are looked at; 0: the model's max_positions (or 2048)
+/// Longest text that the model can look at when SamplingOptions::maxContext is 0: its max_positions (2048 where it has none); 0, no limit,
+/// where its positions reach further by themselves (dynamic rotary scaling, ALiBi).
+std::int64_t contextOf(const graph::ExpandedModel& model);
+
+struct TokenRequest {
+    std::vector<std::int64_t> prompt;
+    SamplingOptions sampling;
 };
 
-/// Whether the options can be used.
-Status checkSampling(const SamplingOptions& options);
+/// How a text ended.
+enum class Finish { Length, StopToken, StopText, ContextFull, Cancelled };
+/// "length", "stop_token", "stop_text", "context", "cancelled".
+const char* nameOf(Finish finish);
 
-/// New ids after the prompt (the prompt not included). `onToken` returns false to stop.
+struct NewToken {
+    std::int64_t id = 0;
+    double logProbability = 0;             // of the model, before penalties and temperature; with SamplingOptions::alternatives >= 0
+    std::vector<ScoredToken> alternatives; // the likeliest, likeliest first
+};
+
+struct TokenResult {
+    std::vector<NewToken> tokens; // the prompt and the stop token not included
+    Finish finish = Finish::Length;
+};
+
+struct GenerateOptions {
+    bool useCache = true;
+    /// Called with each token of each request; false ends that text (with Finish::Cancelled).
+    std::function<bool(std::size_t request, const NewToken&)> onToken;
+    /// Looked at before each step; true ends all texts.
+    std::function<bool()> isCancelled;
+    /// The network's scores [V] from which the request's next token is about to be chosen.
+    std::function<void(std::size_t request, std::span<const float>)> onScores;
+};
+
+/// Continues all prompts together, shorter ones padded on the left. Up to rounding each gives what it gives alone. Requests that have grown
+/// past the window of dynamic rotary scaling, or whose context slides, and models that cannot be cached (KeyValueCache::check) are computed
+/// anew for each token.
+Result<std::vector<TokenResult>> generateTokens(Network& network, const std::vector<TokenRequest>& requests,
+                                                const GenerateOptions& options = {});
+
+/// One prompt's new ids. `onToken` returns false to stop.
 Result<std::vector<std::int64_t>> generate(Network& network, const std::vector<std::int64_t>& prompt, const SamplingOptions& options,
                                            const std::function<bool(std::int64_t)>& onToken = {});
 

@@ -325,6 +325,19 @@ Status Tokenizer::train(const TokenizerTraining& training, const std::filesystem
     return writeFileAtomically(target, model);
 }
 
+StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, const std::vector<std::int64_t>& before) : m_tokenizer(tokenizer) {
+    // The last ids that make whole characters are enough: four bytes are the longest character.
+    for (std::size_t count = 1; count <= std::min<std::size_t>(4, before.size()); ++count) {
+        const std::vector<std::int64_t> tail(before.end() - static_cast<std::ptrdiff_t>(count), before.end());
+        if (tail[0] < 0 || tail[0] >= tokenizer.vocabSize()) return;
+        std::string text = tokenizer.decode(tail);
+        if (text.empty() || text.find(kReplacement) != std::string::npos) continue;
+        m_ids = tail;
+        m_shown = std::move(text);
+        return;
+    }
+}
+
 std::string StreamDecoder::push(std::int64_t id) {
     m_ids.push_back(id);
     std::string text = m_tokenizer.decode(m_ids);

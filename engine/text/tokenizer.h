@@ -54,7 +54,9 @@ std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path& m
 /// Ids in one by one, text deltas out; bytes of an unfinished character are kept back (cases.md 1).
 class StreamDecoder {
 public:
-    explicit StreamDecoder(const Tokenizer& tokenizer) : m_tokenizer(tokenizer) {}
+    /// `before`: the ids that the text follows. They are not shown, but keep the space in front of a first word, which a tokenizer that
+    /// begins texts with a space would otherwise take for its own.
+    explicit StreamDecoder(const Tokenizer& tokenizer, const std::vector<std::int64_t>& before = {});
     std::string push(std::int64_t id);
     std::string finish();
 
