@@ -1,5 +1,6 @@
 // celloom-engine: registers the verbs, parses the command line, returns the documented exit code. Nothing is computed here.
 #include "app/engine/verbs.h"
+#include "engine/exec/memory.h"
 #include "engine/exec/network.h"
 #include "engine/exec/runtime.h"
 #include "models/base/text.h"
@@ -51,6 +52,7 @@ int parseAndRun(CLI::App& app, celloom::app::Invocation& invocation, int argc, c
 
 int main(int argc, char** argv) {
     celloom::engine::setUpAllocator();
+    celloom::engine::countTensorMemory();
     CLI::App app{"Celloom's engine: trains, evaluates and predicts, and serves the workbench.", "celloom-engine"};
     celloom::app::Invocation invocation;
     const char* fromEnvironment = std::getenv("CELLOOM_WORKSPACE");

@@ -3,8 +3,11 @@
 #include "app/engine/verbs.h"
 #include "engine/exec/device.h"
 #include "engine/exec/machine.h"
+#include "engine/exec/memory.h"
 #include "engine/exec/runtime.h"
 #include "engine/exec/selftest.h"
+#include "models/families/families.h"
+#include "models/recipe/checks.h"
 #include "models/recipe/estimate.h"
 
 #include <cstdio>
@@ -38,12 +41,63 @@ double real(std::int64_t value) {
 
 // ---- estimate ----
 
+constexpr std::int64_t kProgramBytes = 300'000'000; // LibTorch itself, its threads and buffers
+
 struct EstimateArguments {
-    std::string recipe;
+    std::string recipe, predict;
+    std::int64_t batch = 1, context = 0;
     std::unique_ptr<RecipeOptions> options;
 };
 
-json toJson(const recipe::Estimate& e) {
+const char* toString(recipe::MemoryPhase phase) {
+    switch (phase) {
+    case recipe::MemoryPhase::Forward:
+        return "forward";
+    case recipe::MemoryPhase::Backward:
+        return "backward";
+    case recipe::MemoryPhase::Update:
+        return "update";
+    case recipe::MemoryPhase::Evaluation:
+        return "evaluation";
+    }
+    return "";
+}
+
+json toJson(const recipe::MemoryParts& parts) {
+    return {{"weights", parts.weights}, {"gradients", parts.gradients}, {"optimizer", parts.optimizer}, {"activations", parts.activations}};
+}
+
+/// Where the run would take place, and whether `bytes` of tensors fit there now. On a processor the program itself takes memory too.
+struct Fit {
+    std::string device;
+    std::int64_t neededBytes = 0;
+    engine::DeviceMemory memory;
+    std::string problem; // why the device cannot be used
+    [[nodiscard]] bool isKnown() const { return memory.total > 0 || !problem.empty(); }
+    [[nodiscard]] bool fits() const { return problem.empty() && neededBytes <= memory.free; }
+};
+
+Fit fitOf(std::int64_t bytes, at::Device device) {
+    return {device.is_cpu() ? "cpu" : "cuda", device.is_cpu() ? bytes + kProgramBytes : bytes, engine::deviceMemory(device), {}};
+}
+
+json toJson(const Fit& fit) {
+    if (!fit.isKnown()) return {{"device", fit.device}, {"needed_bytes", fit.neededBytes}};
+    if (!fit.problem.empty()) return {{"device", fit.device}, {"needed_bytes", fit.neededBytes}, {"fits", false}, {"problem", fit.problem}};
+    return {{"device", fit.device}, {"needed_bytes", fit.neededBytes}, {"free_bytes", fit.memory.free}, {"fits", fit.fits()}};
+}
+
+void sayFit(const Fit& fit) {
+    if (!fit.isKnown()) return;
+    if (!fit.problem.empty()) return line("fits here", "NO: " + fit.problem);
+    line("fits here", std::string(fit.fits() ? "yes" : "NO") + ": about " + scaled(real(fit.neededBytes), "B") + " needed, " +
+                          scaled(real(fit.memory.free), "B") + " free on the " + (fit.device == "cpu" ? "processor" : "GPU"));
+}
+
+json toJson(const recipe::Estimate& e, const Fit& fit) {
+    json phases = json::object();
+    for (std::size_t i = 0; i < recipe::kMemoryPhases; ++i)
+        if (e.phasePeaks[i] > 0) phases[toString(static_cast<recipe::MemoryPhase>(i))] = e.phasePeaks[i];
     return {{"model", e.model},
             {"parameters", e.parameters},
             {"trainable_parameters", e.trainableParameters},
@@ -55,30 +109,93 @@ json toJson(const recipe::Estimate& e) {
               {"gradients", e.gradientBytes},
               {"optimizer", e.optimizerBytes},
               {"activations", e.activationBytes},
-              {"peak", e.peakBytes}}},
+              {"peak", e.peakBytes},
+              {"peak_phase", toString(e.peakPhase)},
+              {"peak_parts", toJson(e.peak)},
+              {"phases", phases}}},
+            {"here", toJson(fit)},
             {"checkpoint_bytes", e.checkpointBytes},
             {"kept_checkpoints", e.keptCheckpoints}};
 }
 
+void say(const recipe::Estimate& e, const Fit& fit) {
+    line("model", e.model);
+    line("parameters", scaled(real(e.parameters), "") + " (" + std::to_string(e.parameters) + ")");
+    line("trainable", scaled(real(e.trainableParameters), "") + " (" + std::to_string(e.trainableParameters) + ")");
+    line("tokens a step", std::to_string(e.tokensPerStep));
+    line("work a step", scaled(e.flopsPerStep, "FLOP"));
+    line("memory: weights", scaled(real(e.weightBytes), "B"));
+    line("memory: gradients", scaled(real(e.gradientBytes), "B"));
+    line("memory: optimizer", scaled(real(e.optimizerBytes), "B"));
+    line("memory: activations", scaled(real(e.activationBytes), "B"));
+    line("memory: at most", scaled(real(e.peakBytes), "B") + ", in the " + toString(e.peakPhase) + " phase: weights " +
+                                scaled(real(e.peak.weights), "B") + ", gradients " + scaled(real(e.peak.gradients), "B") + ", optimizer " +
+                                scaled(real(e.peak.optimizer), "B") + ", activations " + scaled(real(e.peak.activations), "B"));
+    sayFit(fit);
+    line("disk a checkpoint", scaled(real(e.checkpointBytes), "B"));
+    line("disk, all kept",
+         scaled(real(e.checkpointBytes * e.keptCheckpoints), "B") + " (" + std::to_string(e.keptCheckpoints) + " checkpoints)");
+}
+
+void print(const json& value) {
+    std::printf("%s\n", value.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+}
+
+void runPredictionEstimate(const EstimateArguments& arguments, Invocation& invocation) {
+    const auto document = families::openModel(arguments.predict);
+    if (!document) return invocation.fail(document.error(), protocol::BadInput);
+    const graph::Expansion expansion = graph::expand(*document);
+    if (!expansion.ok()) return invocation.fail(expansion.firstError(), protocol::BadInput);
+    const auto estimate = recipe::estimatePrediction(expansion.model, arguments.batch, arguments.context);
+    if (!estimate) return invocation.fail(estimate.error(), protocol::BadInput);
+    const recipe::PredictionEstimate& e = *estimate;
+    json types = json::array();
+    for (const auto& type : e.types)
+        types.push_back({{"dtype", type.dtype},
+                         {"weight_bytes", type.weightBytes},
+                         {"cache_bytes", type.cacheBytes},
+                         {"work_bytes", type.workBytes},
+                         {"peak_bytes", type.peakBytes()},
+                         {"here", toJson(fitOf(type.peakBytes(), at::kCPU))}});
+    if (invocation.isJson)
+        return print({{"model", e.model},
+                      {"parameters", e.parameters},
+                      {"batch", e.batch},
+                      {"context", e.context},
+                      {"prompt_flops", e.promptFlops},
+                      {"token_flops", e.tokenFlops},
+                      {"types", types}});
+    line("model", e.model);
+    line("parameters", scaled(real(e.parameters), "") + " (" + std::to_string(e.parameters) + ")");
+    line("context", std::to_string(e.batch) + " x " + std::to_string(e.context) + " tokens");
+    line("work of the prompt", scaled(e.promptFlops, "FLOP"));
+    line("work a new token", scaled(e.tokenFlops, "FLOP"));
+    for (const auto& type : e.types) {
+        const Fit fit = fitOf(type.peakBytes(), at::kCPU);
+        line(type.dtype.c_str(), scaled(real(type.peakBytes()), "B") + ": weights " + scaled(real(type.weightBytes), "B") + ", cache " +
+                                     scaled(real(type.cacheBytes), "B") + ", reading the prompt " + scaled(real(type.workBytes), "B") +
+                                     (fit.isKnown() ? fit.fits() ? "; fits here" : "; does NOT fit here" : ""));
+    }
+}
+
 void runEstimate(const EstimateArguments& arguments, Invocation& invocation) {
-    const auto recipe = arguments.options->load(arguments.recipe);
+    if (!arguments.predict.empty()) return runPredictionEstimate(arguments, invocation);
+    if (arguments.recipe.empty())
+        return invocation.fail({"neither a recipe nor --predict MODEL is given.", "celloom-engine estimate --help says more.", {}}, protocol::Usage);
+    auto recipe = arguments.options->load(arguments.recipe);
     if (!recipe) return invocation.fail(recipe.error(), protocol::BadInput);
+    const auto device = engine::openDevice(recipe->text("device"));
+    if (device) // the one that the run would get: a GPU only where one is asked for, or found
+        if (auto status = recipe->set("device", std::string(device->device.is_cpu() ? "cpu" : "cuda")); !status)
+            return invocation.fail(status.error(), protocol::BadInput);
     const auto estimate = recipe::estimate(*recipe);
     if (!estimate) return invocation.fail(estimate.error(), protocol::BadInput);
-    if (invocation.isJson) return void(std::printf("%s\n", toJson(*estimate).dump(-1, ' ', false, json::error_handler_t::replace).c_str()));
-    line("model", estimate->model);
-    line("parameters", scaled(real(estimate->parameters), "") + " (" + std::to_string(estimate->parameters) + ")");
-    line("trainable", scaled(real(estimate->trainableParameters), "") + " (" + std::to_string(estimate->trainableParameters) + ")");
-    line("tokens a step", std::to_string(estimate->tokensPerStep));
-    line("work a step", scaled(estimate->flopsPerStep, "FLOP"));
-    line("memory: weights", scaled(real(estimate->weightBytes), "B"));
-    line("memory: gradients", scaled(real(estimate->gradientBytes), "B"));
-    line("memory: optimizer", scaled(real(estimate->optimizerBytes), "B"));
-    line("memory: activations", scaled(real(estimate->activationBytes), "B"));
-    line("memory: together", scaled(real(estimate->peakBytes), "B"));
-    line("disk a checkpoint", scaled(real(estimate->checkpointBytes), "B"));
-    line("disk, all kept", scaled(real(estimate->checkpointBytes * estimate->keptCheckpoints), "B") + " (" +
-                               std::to_string(estimate->keptCheckpoints) + " checkpoints)");
+    if (const auto model = recipe::modelOf(*recipe))
+        for (const recipe::Problem& problem : recipe::modelWarnings(*recipe, *model))
+            std::fprintf(stderr, "warning: %s: %s %s\n", problem.key.c_str(), problem.message.c_str(), problem.hint.c_str());
+    const Fit fit = device ? fitOf(estimate->peakBytes, device->device) : Fit{"cuda", estimate->peakBytes, {}, device.error().text()};
+    if (invocation.isJson) return print(toJson(*estimate, fit));
+    say(*estimate, fit);
 }
 
 // ---- selftest ----
@@ -166,8 +283,13 @@ void runDoctor(Invocation& invocation) {
 
 void addMachineVerbs(CLI::App& app, Invocation& invocation) {
     auto arguments = std::make_shared<EstimateArguments>();
-    CLI::App* estimate = app.add_subcommand("estimate", "Parameters, work, memory and disk of a recipe, before it runs");
-    estimate->add_option("recipe", arguments->recipe, "The recipe (JSON)")->required();
+    CLI::App* estimate = app.add_subcommand("estimate", "Parameters, work, memory and disk of a recipe, or of a prediction, before it runs");
+    estimate->add_option("recipe", arguments->recipe, "The recipe (JSON)");
+    estimate->add_option("--predict", arguments->predict, "Instead of a recipe: a MODEL that is to predict")->type_name("MODEL");
+    estimate->add_option("--context", arguments->context, "With --predict: tokens of a row, prompt and answer; 0: the model's max_positions")
+        ->check(CLI::Range(std::int64_t(0), std::int64_t(1) << 24));
+    estimate->add_option("--batch", arguments->batch, "With --predict: rows at a time")
+        ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 20));
     arguments->options = std::make_unique<RecipeOptions>(*estimate);
     estimate->callback([arguments, &invocation] { runEstimate(*arguments, invocation); });
 

@@ -2,6 +2,7 @@
 
 #include "engine/exec/device.h"
 #include "engine/exec/runtime.h"
+#include "models/base/machine_memory.h"
 
 #include <ATen/Version.h>
 #include <ATen/ops/matmul.h>
@@ -27,10 +28,6 @@ std::string fieldOf(const char* file, const std::string& key) {
         return start == std::string::npos ? "" : row.substr(start);
     }
     return {};
-}
-
-std::int64_t memoryOf(const std::string& key) {
-    return std::atoll(fieldOf("/proc/meminfo", key).c_str()) * 1024;
 }
 
 std::string driverVersion() {
@@ -64,8 +61,9 @@ MachineReport examineMachine() {
     out.processor = fieldOf("/proc/cpuinfo", "model name");
     out.capability = at::get_cpu_capability();
     out.processors = setThreads(0);
-    out.memoryBytes = memoryOf("MemTotal");
-    out.availableMemoryBytes = memoryOf("MemAvailable");
+    const MachineMemory memory = machineMemory();
+    out.memoryBytes = memory.total;
+    out.availableMemoryBytes = memory.available;
     out.floatFlops = flopsOf(at::kFloat);
     out.halfFlops = flopsOf(at::kBFloat16);
     out.driver = driverVersion();

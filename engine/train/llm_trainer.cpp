@@ -1,9 +1,11 @@
 #include "engine/train/llm_trainer.h"
 
 #include "engine/data/packed.h"
+#include "engine/exec/memory.h"
 #include "engine/generate/generate.h"
 #include "engine/train/run_callbacks.h"
 #include "models/base/disk.h"
+#include "models/recipe/estimate.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -30,10 +32,12 @@ RunResult LLMTrainer::run() {
     Result<Model::End> end = Model::End::Stopped;
     try {
         m_reporter.state(RunState::Preparing);
+        resetTensorMemoryPeak(at::kCPU);
         end = work();
     } catch (const std::exception& exception) {
         end = tl::unexpected(errorOf(exception));
     }
+    if (m_isTraining) reportMemory();
     if (!end && end.error().message == kStoppedMessage) end = Model::End::Stopped;
     if (!end) return failed(end.error());
 
@@ -164,6 +168,21 @@ void LLMTrainer::reportEvaluation(const Evaluation& evaluation) {
     m_reporter.info("evaluation", "Validation loss " + decimals(evaluation.loss, 4) + ", perplexity " + decimals(evaluation.perplexity(), 2) + " over " +
                                       std::to_string(evaluation.tokens) + " tokens.",
                     nlohmann::json{{"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.tokens}}.dump());
+}
+
+/// What tensors took at most, beside what was foretold for these rows: for a user who compares. Silent where nothing was counted.
+void LLMTrainer::reportMemory() {
+    const std::int64_t counted = tensorMemory(m_device).peak;
+    if (counted <= 0) return;
+    m_reporter.metric("memory/peak_tensor_bytes", static_cast<double>(counted));
+    recipe::MemoryOptions options = recipe::memoryOptions(m_recipe, m_network->model());
+    options.symbols["T"] = m_data.sequenceLength;
+    options.isGpu = !m_device.is_cpu();
+    options.evaluates = m_data.validation != nullptr;
+    const std::int64_t expected = recipe::planTraining(m_network->model(), m_treatment, options).peak.total();
+    m_reporter.info("memory", "Tensors took at most " + decimals(static_cast<double>(counted) / 1e6, 1) + " MB; the estimate says " +
+                                  decimals(static_cast<double>(expected) / 1e6, 1) + " MB.",
+                    nlohmann::json{{"peak_bytes", counted}, {"estimate_bytes", expected}}.dump());
 }
 
 void LLMTrainer::sayEnd(Model::End end) {

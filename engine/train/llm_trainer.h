@@ -58,6 +58,7 @@ private:
     Status writeSamples();
     void reportEvaluation(const Evaluation& evaluation);
     void sayEnd(Model::End end);
+    void reportMemory();
     Error divergence() const;
     RunResult failed(Error error);
     std::int64_t totalSteps() const;

@@ -4,12 +4,14 @@
 #include "engine/checkpoint/model_folder.h"
 #include "engine/data/bigram.h"
 #include "engine/exec/device.h"
+#include "engine/exec/memory.h"
 #include "engine/exec/z_loss.h"
 #include "engine/exec/runtime.h"
 #include "models/base/files.h"
 #include "models/base/text.h"
 #include "models/families/families.h"
 #include "models/graph/json.h"
+#include "models/recipe/checks.h"
 
 #include <algorithm>
 #include <array>
@@ -149,6 +151,7 @@ Status LLMTrainer::chooseDevice() {
     }
     m_device = choice->device;
     m_state.device = m_device.is_cpu() ? "cpu" : "cuda";
+    if (!m_device.is_cpu()) resetTensorMemoryPeak(m_device);
     if (!choice->note.empty()) m_reporter.info("device", choice->note);
     return {};
 }
@@ -165,6 +168,8 @@ Status LLMTrainer::buildNetwork() {
     CELLOOM_TRY(rules, m_recipe.rules());
     CELLOOM_TRY(treatment, recipe::resolve(expansion.model, rules));
     m_treatment = std::move(treatment);
+    for (const recipe::Problem& problem : recipe::modelWarnings(m_recipe, expansion.model))
+        m_reporter.warning("recipe", {problem.message, problem.hint, problem.key});
 
     NetworkOptions options;
     CELLOOM_TRY_STATUS(chooseDevice());

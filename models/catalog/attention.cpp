@@ -1,6 +1,8 @@
 // RotaryEmbedding and Attention. Wires carry heads side by side: [B, T, heads * head_dim], head 0 first.
 #include "models/catalog/building.h"
 
+#include <algorithm>
+
 namespace celloom::catalog {
 namespace {
 
@@ -105,7 +107,20 @@ CellType attention() {
         const double pairs =
             static_cast<double>(inputs[0][0]) * heads * static_cast<double>(inputs[0][1]) * static_cast<double>(inputs[1][1]);
         const std::int64_t rowStatistics = sizeOf({inputs[0][0], inputs[0][1], cell.integer("num_heads")});
-        return CellCost{pairs * (4 * headDim + 5), {0, 1, 2}, {0}, rowStatistics};
+        CellCost cost{pairs * (4 * headDim + 5), {0, 1, 2}, {0}, rowStatistics};
+        if (cell.integer("num_kv_heads") < cell.integer("num_heads")) { // keys and values are repeated for the query heads
+            const std::int64_t repeated = 2 * sizeOf({inputs[1][0], inputs[1][1], cell.integer("num_heads") * cell.integer("head_dim")});
+            cost.keptInputs = {0};
+            cost.keptValues += repeated;
+            cost.backwardWorkspace = repeated; // their gradients, before they are added up
+        }
+        if (cell.real("dropout") > 0) { // written out: weights, mask and thinned-out weights are kept
+            const auto scores = static_cast<std::int64_t>(std::min(pairs, 9e18));
+            cost.keptValues += 3 * scores;
+            cost.forwardWorkspace = scores;
+            cost.backwardWorkspace += 2 * scores;
+        }
+        return cost;
     };
     return type;
 }

@@ -43,6 +43,13 @@ struct CellCost {
     double forwardFlops = 0;
     std::vector<int> keptInputs, keptOutputs;
     std::int64_t keptValues = 0;
+    /// Inputs that are kept for the gradient of the cell's own weights alone, so not where these are frozen. Among keptInputs.
+    std::vector<int> keptForWeights = {};
+    std::int64_t forwardWorkspace = 0, backwardWorkspace = 0; // values that exist only while the cell computes
+    /// The outputs are the first input seen otherwise, without memory of their own.
+    bool areOutputsViews = false;
+    /// The output's gradient is the inputs' gradient too, without a copy.
+    bool passesGradient = false;
 };
 using Sizes = std::vector<std::vector<std::int64_t>>; // shapes with all symbols replaced by numbers; empty where unwired
 

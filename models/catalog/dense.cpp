@@ -30,7 +30,9 @@ CellType dense() {
     };
     type.cost = [](const CellInstance& cell, const Sizes&, const Sizes& outputs) {
         const double perValue = 2.0 * static_cast<double>(cell.integer("in_channels")) + (cell.flag("has_bias") ? 1 : 0);
-        return CellCost{perValue * static_cast<double>(sizeOf(outputs[0])), {0}, {}, 0};
+        CellCost cost{perValue * static_cast<double>(sizeOf(outputs[0])), {0}, {}, 0};
+        cost.keptForWeights = {0};
+        return cost;
     };
     return type;
 }

@@ -43,7 +43,11 @@ CellType dropout() {
     type.shapeRule = sameShape;
     type.cost = [](const CellInstance& cell, const Sizes&, const Sizes& outputs) {
         const std::int64_t values = sizeOf(outputs[0]);
-        return cell.real("p") > 0 ? CellCost{static_cast<double>(values), {}, {}, values} : CellCost{}; // the mask
+        CellCost cost{static_cast<double>(values), {}, {}, values}; // the mask
+        if (cell.real("p") > 0) return cost;
+        cost = {};
+        cost.areOutputsViews = cost.passesGradient = true;
+        return cost;
     };
     return type;
 }

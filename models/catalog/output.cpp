@@ -48,10 +48,11 @@ void addOutput(std::vector<CellType>& out) {
         const bool isNormalised = cell.text("kind") == "normalised";
         const double flops = 2.0 * static_cast<double>(hidden) * static_cast<double>(sizeOf(outputs[0]));
         // normalised: squares, sum and division over the weight, and the scaled copy is kept
-        return CellCost{flops + (isNormalised ? 3.0 * static_cast<double>(sizeOf({hidden, vocab})) : 0),
-                        {0},
-                        {},
-                        isNormalised ? sizeOf({hidden, vocab}) : 0};
+        const std::int64_t rows = isNormalised ? sizeOf({hidden, vocab}) : 0;
+        CellCost cost{flops + 3.0 * static_cast<double>(rows), {0}, {}, rows};
+        if (!isTied(cell)) cost.keptForWeights = {0};
+        cost.backwardWorkspace = 3 * rows; // the division's two gradients and what leads to them
+        return cost;
     };
     out.push_back(std::move(type));
 }

@@ -16,7 +16,11 @@ CellType pair(const char* name, const char* summary, const char* summaryZh, cons
         CELLOOM_TRY_STATUS(expectSame(a, in.inputs[0], b, in.inputs[1]));
         return std::vector<Shape>{in.inputs[0]};
     };
-    type.cost = elementwiseCost(1, {});
+    type.cost = [](const CellInstance&, const Sizes&, const Sizes& outputs) {
+        CellCost cost{static_cast<double>(sizeOf(outputs[0])), {}, {}, 0};
+        cost.passesGradient = true;
+        return cost;
+    };
     return type;
 }
 
@@ -24,6 +28,11 @@ CellType residual() {
     CellType type =
         pair("Residual", "The way around a branch: out = x + scale · branch.", "绕过分支的捷径：out = x + scale · branch。", "x", "branch");
     type.params = {realParam("scale", 1, -1e6, 1e6, "Factor on the branch.", "分支的系数。")};
+    type.cost = [](const CellInstance& cell, const Sizes&, const Sizes& outputs) {
+        CellCost cost{static_cast<double>(sizeOf(outputs[0])), {}, {}, 0};
+        cost.passesGradient = cell.real("scale") == 1;
+        return cost;
+    };
     return type;
 }
 
@@ -72,7 +81,11 @@ CellType split() {
                         std::to_string(sum) + (groups > 1 ? " in " + std::to_string(groups) + " groups." : "."),
                     "Change sizes, or what feeds x.", "sizes");
     };
-    type.cost = [](const CellInstance&, const Sizes&, const Sizes&) { return CellCost{}; };
+    type.cost = [](const CellInstance& cell, const Sizes&, const Sizes&) {
+        CellCost cost;
+        cost.areOutputsViews = cell.integer("groups") == 1; // pieces of several groups are gathered
+        return cost;
+    };
     return type;
 }
 

@@ -14,6 +14,19 @@ Status checkModel(const Recipe& recipe) {
     return {};
 }
 
+std::int64_t exceededPositions(const graph::ExpandedModel& model, std::int64_t sequenceLength) {
+    const std::int64_t longest = model.hyperInteger("max_positions", 0);
+    return longest > 0 && sequenceLength > longest ? longest : 0;
+}
+
+std::vector<Problem> modelWarnings(const Recipe& recipe, const graph::ExpandedModel& model) {
+    const std::int64_t length = recipe.integer("train.sequence_length"), longest = exceededPositions(model, length);
+    if (longest == 0) return {};
+    return {{Problem::Severity::Warning, "train.sequence_length",
+             "Sequences of " + std::to_string(length) + " tokens are longer than the model's max_positions, " + std::to_string(longest) + ".",
+             "Shorten them; for a model that begins empty, set max_positions=" + std::to_string(length) + " in model.overrides instead."}};
+}
+
 Status checkSupported(const Treatment& treatment, const std::string& path) {
     if (treatment.lora) return fail("is to get a LoRA adapter, which this version does not train yet.", "Remove the rule.", path);
     if (treatment.recompute) return fail("is to recompute its activations, which this version does not do yet.", "Remove the rule.", path);

@@ -12,6 +12,11 @@ namespace celloom::recipe {
 /// The model, its overrides and the rules, as the engine will see them: the first problem.
 Status checkModel(const Recipe& recipe);
 
+/// What is allowed but most likely not meant: rows longer than the model's max_positions.
+std::vector<Problem> modelWarnings(const Recipe& recipe, const graph::ExpandedModel& model);
+/// max_positions of a model whose rows would be longer; 0 where all is well, or where the model does not say.
+std::int64_t exceededPositions(const graph::ExpandedModel& model, std::int64_t sequenceLength);
+
 /// Refuses a treatment that no engine of this version carries out (LoRA, recomputation, pipeline stages). Nothing is skipped silently.
 Status checkSupported(const Treatment& treatment, const std::string& path);
 

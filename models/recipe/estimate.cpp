@@ -11,14 +11,29 @@ namespace {
 
 constexpr std::int64_t kFloatBytes = 4, kHalfBytes = 2;
 
-/// Bytes of one value that this cell computes with.
-std::int64_t bytesOf(const graph::CellInstance& cell, const Treatment& treatment, bool isO2) {
-    if (!treatment.dtype.empty()) return treatment.dtype == "float32" ? kFloatBytes : kHalfBytes;
-    const bool isNorm = cell.type == "RMSNorm" || cell.type == "LayerNorm"; // float32 at every level
-    return isO2 && !isNorm ? kHalfBytes : kFloatBytes;
+double zLossOf(const Recipe& recipe, const graph::ExpandedModel& model) {
+    if (recipe.real("train.z_loss") > 0) return recipe.real("train.z_loss");
+    const auto found = model.hyper.find("z_loss_weight");
+    if (found == model.hyper.end()) return 0;
+    if (const auto* whole = std::get_if<std::int64_t>(&found->second)) return static_cast<double>(*whole);
+    const auto* real = std::get_if<double>(&found->second);
+    return real ? *real : 0;
 }
 
 } // namespace
+
+MemoryOptions memoryOptions(const Recipe& recipe, const graph::ExpandedModel& model) {
+    MemoryOptions options;
+    options.symbols = {{"B", recipe.integer("train.batch_size")}, {"T", recipe.integer("train.sequence_length")}};
+    options.isO2 = recipe.text("precision.amp_level") == "O2";
+    options.isAccumulated = recipe.integer("train.accumulation") > 1;
+    options.hasDocumentAttention = recipe.text("data.attention") == "document";
+    options.hasZLoss = zLossOf(recipe, model) > 0;
+    options.evaluates = !recipe.list("data.validation").empty() || recipe.real("data.validation_fraction") > 0;
+    options.isGpu = recipe.text("device") == "cuda";
+    options.updateCopies = recipe.text("optimizer.type") != "AdamW";
+    return options;
+}
 
 Result<graph::ExpandedModel> modelOf(const Recipe& recipe) {
     const std::string& source = recipe.text("model.source");
@@ -38,34 +53,65 @@ Result<Estimate> estimate(const Recipe& recipe) {
     CELLOOM_TRY(model, modelOf(recipe));
     CELLOOM_TRY(rules, recipe.rules());
     CELLOOM_TRY(treatment, resolve(model, rules));
-    const std::int64_t batch = recipe.integer("train.batch_size"), length = recipe.integer("train.sequence_length");
+    const MemoryOptions options = memoryOptions(recipe, model);
     const std::int64_t accumulation = recipe.integer("train.accumulation");
-    const bool isO2 = recipe.text("precision.amp_level") == "O2";
-    const std::vector<graph::Cost> costs = graph::costs(model, {{"B", batch}, {"T", length}});
 
     Estimate out;
     out.model = model.name;
-    out.tokensPerStep = batch * length * accumulation;
-    for (std::size_t i = 0; i < costs.size(); ++i) {
-        const std::int64_t bytes = bytesOf(model.cells[i], treatment.cells[i], isO2);
-        out.parameters += costs[i].parameters;
-        out.forwardFlops += costs[i].forwardFlops;
-        out.activationBytes += costs[i].activationValues * bytes;
-        out.weightBytes += costs[i].parameters * (bytes == kHalfBytes ? kFloatBytes + kHalfBytes : kFloatBytes);
-        if (model.cells[i].type == "LMHead") // the loss keeps the logits and makes their gradient, both float32
-            out.activationBytes += 2 * kFloatBytes * batch * length * model.cells[i].integer("vocab_size");
-    }
+    out.tokensPerStep = options.symbols.at("B") * options.symbols.at("T") * accumulation;
+    const graph::Cost cost = graph::total(graph::costs(model, options.symbols));
+    out.parameters = cost.parameters;
+    out.forwardFlops = cost.forwardFlops;
+    out.flopsPerStep = 3 * out.forwardFlops * static_cast<double>(accumulation);
     for (const ParameterRow& row : parameterTable(model, treatment)) {
         std::int64_t count = 1;
         for (const std::int64_t dim : row.dims) count *= dim;
         if (row.isTrainable) out.trainableParameters += count;
     }
-    out.flopsPerStep = 3 * out.forwardFlops * static_cast<double>(accumulation);
-    out.gradientBytes = out.trainableParameters * kFloatBytes;
-    out.optimizerBytes = 2 * out.trainableParameters * kFloatBytes;
-    out.peakBytes = out.weightBytes + out.gradientBytes + out.optimizerBytes + out.activationBytes;
+    const MemoryPlan plan = planTraining(model, treatment, options);
+    out.weightBytes = plan.whole.weights;
+    out.gradientBytes = plan.whole.gradients;
+    out.optimizerBytes = plan.whole.optimizer;
+    out.activationBytes = plan.whole.activations;
+    out.peak = plan.peak;
+    out.peakBytes = plan.peak.total();
+    out.peakPhase = plan.peakPhase;
+    out.phasePeaks = plan.phasePeaks;
     out.checkpointBytes = out.parameters * kFloatBytes + out.optimizerBytes;
     out.keptCheckpoints = recipe.integer("checkpoint.keep_max") + (recipe.flag("checkpoint.keep_best") ? 1 : 0);
+    return out;
+}
+
+Result<PredictionEstimate> estimatePrediction(const graph::ExpandedModel& model, std::int64_t batch, std::int64_t context) {
+    PredictionEstimate out;
+    out.model = model.name;
+    out.parameters = model.parameterCount();
+    out.batch = batch;
+    out.context = context > 0 ? context : model.hyperInteger("max_positions", 0);
+    if (out.context <= 0) return fail("the model does not say how long its inputs may be.", "Give the length of the context.", model.name);
+    MemoryOptions options;
+    options.symbols = {{"B", batch}, {"T", out.context}};
+    options.lastPositionOnly = true;
+    out.promptFlops = graph::total(graph::costs(model, options.symbols)).forwardFlops;
+    std::int64_t cached = 0; // numbers
+    for (const graph::CellInstance& cell : model.cells) {
+        if (cell.type != "Attention") continue;
+        const std::int64_t perToken = 2 * cell.integer("num_kv_heads") * cell.integer("head_dim");
+        cached += batch * out.context * perToken;
+        // one query against the whole context: the part of one row of the scores
+        out.tokenFlops += static_cast<double>(batch) * static_cast<double>(out.context) * static_cast<double>(cell.integer("num_heads")) *
+                          (4 * static_cast<double>(cell.integer("head_dim")) + 5);
+    }
+    out.tokenFlops += graph::total(graph::costs(model, {{"B", batch}, {"T", 1}})).forwardFlops;
+    TreatmentTable plain;
+    plain.cells.resize(model.cells.size());
+    for (const char* dtype : {"float32", "bfloat16", "float16"}) {
+        const bool isFloat = std::string(dtype) == "float32";
+        options.isO2 = !isFloat;
+        const MemoryPlan plan = planPrediction(model, plain, options);
+        out.types.push_back({dtype, out.parameters * (isFloat ? kFloatBytes : kHalfBytes), cached * (isFloat ? kFloatBytes : kHalfBytes),
+                             plan.peak.activations});
+    }
     return out;
 }
 

@@ -1,6 +1,7 @@
 #include "models/recipe/reference.h"
 
 #include "models/base/text.h"
+#include "models/families/families.h"
 #include "models/recipe/recipe.h"
 
 namespace celloom::recipe {
@@ -99,6 +100,19 @@ std::string fieldReference(Language language) {
             if (field.section == section.key) out += row(field, isChinese);
     }
     return out + (isChinese ? kRulesZh : kRules);
+}
+
+std::string presetReference(Language language) {
+    const bool isChinese = language == Language::Chinese;
+    std::string out = isChinese ? "# 预设\n\n由 `models/families/presets.cpp` 生成。\n\n| 预设 | 参数 | 说明 | 总数的来源 |\n|---|---|---|---|\n"
+                                : "# Presets\n\nMade from `models/families/presets.cpp`.\n\n| preset | parameters | what it is | source of the "
+                                  "total |\n|---|---|---|---|\n";
+    for (const families::Preset& preset : families::presets())
+        out += "| `" + preset.name + "` | " + std::to_string(preset.parameters) + " | " + escaped(isChinese ? preset.summaryZh : preset.summary) +
+               " | " + escaped(preset.source) + " |\n";
+    out += isChinese ? "\n每个总数也由其他程序独立数过：`tests/oracle/count_presets.py`。\n"
+                     : "\nEach total is counted by other programs too: `tests/oracle/count_presets.py`.\n";
+    return out;
 }
 
 } // namespace celloom::recipe

@@ -7,5 +7,7 @@ namespace celloom::recipe {
 
 enum class Language { English, Chinese };
 std::string fieldReference(Language language);
+/// docs/presets.md and docs/presets.zh_CN.md: every preset with its total and where that comes from.
+std::string presetReference(Language language);
 
 } // namespace celloom::recipe

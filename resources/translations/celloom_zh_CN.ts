@@ -958,6 +958,10 @@
             <source>Validation perplexity %1; a bigram model over the same tokens has %2.</source>
             <translation>验证困惑度 %1；同样词元上的二元组模型为 %2。</translation>
         </message>
+        <message>
+            <source>Tensors took at most %1; the estimate says %2.</source>
+            <translation>张量最多占用 %1；预估为 %2。</translation>
+        </message>
         <message numerus="yes">
             <source>Finished after %n step(s).</source>
             <translation>
@@ -1268,8 +1272,40 @@
             <translation>等价写法</translation>
         </message>
         <message>
-            <source>About %1 of memory at a step: weights %2, gradients %3, optimizer %4, activations %5.</source>
-            <translation>每步约需内存 %1：权重 %2，梯度 %3，优化器 %4，激活 %5。</translation>
+            <source>At most %1 of memory for tensors, %2: weights %3, gradients %4, optimizer %5, activations %6.</source>
+            <translation>张量最多占内存 %1（%2）：权重 %3，梯度 %4，优化器 %5，激活 %6。</translation>
+        </message>
+        <message>
+            <source>This machine has %1 of memory free.</source>
+            <translation>本机可用内存 %1。</translation>
+        </message>
+        <message>
+            <source>More than this machine has: %1 of memory is free.</source>
+            <translation>超出本机：可用内存只有 %1。</translation>
+        </message>
+        <message>
+            <source>Work of a step: %1FLOP in %2 tokens.</source>
+            <translation>每步计算量：%1FLOP，%2 个词元。</translation>
+        </message>
+        <message>
+            <source>in the forward pass</source>
+            <translation>前向时</translation>
+        </message>
+        <message>
+            <source>in the backward pass</source>
+            <translation>反向时</translation>
+        </message>
+        <message>
+            <source>in the optimizer&apos;s update</source>
+            <translation>优化器更新时</translation>
+        </message>
+        <message>
+            <source>in an evaluation</source>
+            <translation>评估时</translation>
+        </message>
+        <message>
+            <source>Longer than the model&apos;s max_positions, %1. Shorten the sequences; for a model that begins empty, set max_positions=%2 in the overrides instead.</source>
+            <translation>超过模型的 max_positions（%1）。请缩短序列；若模型从头训练，也可在覆盖项中设 max_positions=%2。</translation>
         </message>
         <message numerus="yes">
             <source>On disk %1 a checkpoint, %n of them kept.</source>

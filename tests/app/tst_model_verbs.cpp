@@ -54,6 +54,8 @@ private Q_SLOTS:
     void aVerbThatIsNoneIsNamedWithTheNearest();
     void exportedModelGivesTheSameLogits();
     void estimateCountsAsDerived();
+    void estimateOfAPredictionCountsWeightsAndCache();
+    void rowsLongerThanTheModelAreWarnedOf();
     void selftestPassesAndSaysWhatItSkipped();
     void aDeviceThatIsNotThereHasItsExitCode();
     void doctorSaysWhatThisMachineHas();
@@ -168,6 +170,10 @@ void TestModelVerbs::estimateCountsAsDerived() {
     QCOMPARE(e["memory_bytes"]["weights"].get<std::int64_t>(), 4 * parameters);
     QCOMPARE(e["memory_bytes"]["gradients"].get<std::int64_t>(), 4 * parameters);
     QCOMPARE(e["memory_bytes"]["optimizer"].get<std::int64_t>(), 8 * parameters);
+    const json parts = e["memory_bytes"]["peak_parts"];
+    QCOMPARE(e["memory_bytes"]["peak"].get<std::int64_t>(), parts["weights"].get<std::int64_t>() + parts["gradients"].get<std::int64_t>() +
+                                                                parts["optimizer"].get<std::int64_t>() + parts["activations"].get<std::int64_t>());
+    QVERIFY(e["here"]["needed_bytes"].get<std::int64_t>() > e["memory_bytes"]["peak"].get<std::int64_t>());
     QCOMPARE(e["checkpoint_bytes"].get<std::int64_t>(), 12 * parameters);
     // 6 N a token for the matrices (the embedding is looked up), a little more for attention and element-wise work
     const double matrices = 6.0 * static_cast<double>(parameters - 4096 * 256) * 96;
@@ -176,6 +182,27 @@ void TestModelVerbs::estimateCountsAsDerived() {
     const Outcome longer =
         runEngine({"estimate", path("r.json"), "--json", "--set", "train.batch_size=4", "--set", "train.accumulation=1"});
     QCOMPARE(json::parse(longer.out)["tokens_per_step"].get<std::int64_t>(), 64); // 4 · 16 · 1
+}
+
+void TestModelVerbs::estimateOfAPredictionCountsWeightsAndCache() {
+    const Outcome outcome = runEngine({"estimate", "--predict", "internlm2-7b", "--context", "4096", "--batch", "2", "--json"});
+    QVERIFY2(outcome.code == 0, outcome.err.c_str());
+    const json e = json::parse(outcome.out);
+    for (const json& type : e["types"]) {
+        const std::int64_t bytes = type["dtype"] == "float32" ? 4 : 2;
+        QCOMPARE(type["weight_bytes"].get<std::int64_t>(), 7737708544 * bytes);
+        QCOMPARE(type["cache_bytes"].get<std::int64_t>(), 2 * 4096 * 32 * (2 * 8 * 128) * bytes); // rows, tokens, layers, keys and values
+    }
+    QCOMPARE(e["types"].size(), std::size_t(3));
+    QCOMPARE(runEngine({"estimate"}).code, int(protocol::Usage));
+}
+
+void TestModelVerbs::rowsLongerThanTheModelAreWarnedOf() {
+    QVERIFY(writeFileAtomically(path("long.json").toStdString(), R"({"train": {"sequence_length": 2048}})"));
+    const Outcome outcome = runEngine({"estimate", path("long.json"), "--json"}); // baichuan-tiny has 1024 positions
+    QCOMPARE(outcome.code, 0);
+    QVERIFY2(outcome.err.find("longer than the model's max_positions, 1024") != std::string::npos, outcome.err.c_str());
+    QVERIFY(runEngine({"estimate", path("long.json"), "--model.overrides", "max_positions=2048"}).err.empty());
 }
 
 void TestModelVerbs::selftestPassesAndSaysWhatItSkipped() {

@@ -93,6 +93,21 @@ private Q_SLOTS:
                  2LL * 128512 * 4096 + 48LL * (4096LL * (36 * 128) + 4096LL * 4096 + 3LL * 4096 * 10240 + 2 * 4096) + 4096);
     }
 
+    void totalsAreThoseThatOtherProgramsCount() { // transformers and the plain PyTorch models: tests/oracle/count_presets.py
+        QFile file(QStringLiteral(CELLOOM_FIXTURES "/preset_totals.json"));
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const QJsonObject counted = QJsonDocument::fromJson(file.readAll()).object()["parameters"].toObject();
+        std::set<std::string> uncounted;
+        for (const auto& preset : families::presets()) {
+            const QJsonValue total = counted[QString::fromStdString(preset.name)];
+            if (total.isUndefined())
+                uncounted.insert(preset.name);
+            else
+                QVERIFY2(total.toInteger() == preset.parameters, preset.name.c_str());
+        }
+        QVERIFY(uncounted == std::set<std::string>{"baichuan-tiny-gqa"}); // no published model is built so
+    }
+
     void weightNamesAndShapesEqualTheCheckpoints_data() {
         QTest::addColumn<QString>("name");
         QTest::newRow("7B, rotary") << "baichuan_7b";

@@ -47,6 +47,7 @@ private Q_SLOTS:
         row("continued", R"({"step": 34})");
         row("learning_rate", R"({"step": 35, "lr": 0.0001})");
         row("comparison", R"({"perplexity": 98.5, "bigram": 222.15})");
+        row("memory", R"({"peak_bytes": 186300000, "estimate_bytes": 186200000})");
         row("finished", R"({"step": 100})");
         row("stopped", R"({"step": 44, "time_limit": false})");
     }

@@ -101,6 +101,10 @@ public:
         return tr("Validation perplexity %1; a bigram model over the same tokens has %2.")
             .arg(Format::number(data.real("perplexity")), Format::number(data.real("bigram")));
     }
+    static QString memory(Data& data) {
+        return tr("Tensors took at most %1; the estimate says %2.")
+            .arg(Format::bytes(data.real("peak_bytes")), Format::bytes(data.real("estimate_bytes")));
+    }
     static QString finished(Data& data) { return tr("Finished after %n step(s).", "", data.few("step")); }
     static QString stopped(Data& data) {
         return (data.flag("time_limit") ? tr("The time limit is reached: stopped after step %1.") : tr("Stopped after step %1."))
@@ -165,6 +169,7 @@ constexpr struct {
     {"continued", &Sentences::continued},
     {"learning_rate", &Sentences::learningRate},
     {"comparison", &Sentences::comparison},
+    {"memory", &Sentences::memory},
     {"finished", &Sentences::finished},
     {"stopped", &Sentences::stopped},
 };

@@ -1,5 +1,7 @@
 #include "ui/train/train_page.h"
 
+#include "models/base/machine_memory.h"
+#include "models/recipe/checks.h"
 #include "models/recipe/schedule.h"
 #include "ui/common/format.h"
 #include "ui/common/model_analysis.h"
@@ -321,6 +323,13 @@ void TrainPage::refreshModel() {
         return;
     }
     if (analysis->ruleError) setProblem("rules", Format::error(*analysis->ruleError));
+    if (const std::int64_t longest = recipe::exceededPositions(analysis->expansion.model, analysis->sequence); longest > 0) {
+        const QString text = tr("Longer than the model's max_positions, %1. Shorten the sequences; for a model that begins empty, set "
+                                "max_positions=%2 in the overrides instead.")
+                                 .arg(Format::count(longest))
+                                 .arg(analysis->sequence);
+        if (FieldRow* row = m_form->row(QStringLiteral("train.sequence_length")); row && row->problem().isEmpty()) row->setProblem(text, false);
+    }
     std::int64_t frozen = 0, lora = 0;
     for (const recipe::Treatment& treatment : analysis->treatment.cells) {
         frozen += treatment.frozen ? 1 : 0;
@@ -336,11 +345,33 @@ void TrainPage::refreshModel() {
     m_model->setText(text);
 }
 
-QString TrainPage::estimateText(const recipe::Estimate& estimate) {
+QString TrainPage::phaseText(recipe::MemoryPhase phase) {
+    switch (phase) {
+    case recipe::MemoryPhase::Forward:
+        return tr("in the forward pass");
+    case recipe::MemoryPhase::Backward:
+        return tr("in the backward pass");
+    case recipe::MemoryPhase::Update:
+        return tr("in the optimizer's update");
+    case recipe::MemoryPhase::Evaluation:
+        break;
+    }
+    return tr("in an evaluation");
+}
+
+QString TrainPage::estimateText(const recipe::Estimate& estimate) const {
     const auto bytes = [](std::int64_t count) { return Format::bytes(static_cast<double>(count)); };
-    const QString memory = tr("About %1 of memory at a step: weights %2, gradients %3, optimizer %4, activations %5.")
-                               .arg(bytes(estimate.peakBytes), bytes(estimate.weightBytes), bytes(estimate.gradientBytes),
-                                    bytes(estimate.optimizerBytes), bytes(estimate.activationBytes));
+    const recipe::MemoryParts& peak = estimate.peak;
+    QString memory =
+        tr("At most %1 of memory for tensors, %2: weights %3, gradients %4, optimizer %5, activations %6.")
+            .arg(bytes(estimate.peakBytes), phaseText(estimate.peakPhase), bytes(peak.weights), bytes(peak.gradients), bytes(peak.optimizer),
+                 bytes(peak.activations));
+    if (const std::int64_t free = machineMemory().available; free > 0 && m_services.recipe.recipe().text("device") != "cuda") {
+        memory += QLatin1Char('\n') + (estimate.peakBytes <= free ? tr("This machine has %1 of memory free.").arg(bytes(free))
+                                                                  : tr("More than this machine has: %1 of memory is free.").arg(bytes(free)));
+    }
+    memory += QLatin1Char('\n') + tr("Work of a step: %1FLOP in %2 tokens.")
+                                      .arg(Format::shortCount(estimate.flopsPerStep), Format::count(estimate.tokensPerStep));
     const QString disk = tr("On disk %1 a checkpoint, %n of them kept.", "", static_cast<int>(estimate.keptCheckpoints))
                              .arg(bytes(estimate.checkpointBytes));
     return memory + QLatin1Char('\n') + disk;

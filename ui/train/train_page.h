@@ -53,7 +53,8 @@ private:
     void refreshRate();
     void refreshText();
     void refreshSections();
-    static QString estimateText(const recipe::Estimate& estimate);
+    [[nodiscard]] QString estimateText(const recipe::Estimate& estimate) const;
+    static QString phaseText(recipe::MemoryPhase phase);
     void refreshModel();
 
     Services& m_services;

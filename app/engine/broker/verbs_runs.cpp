@@ -10,6 +10,7 @@
 #include "models/base/disk.h"
 #include "models/base/text.h"
 #include "models/recipe/checks.h"
+#include "models/recipe/estimate.h"
 #include "models/store/index.h"
 #include "models/store/run_lock.h"
 
@@ -181,15 +182,21 @@ void follow(std::unique_ptr<BrokerClient> client, const store::Workspace& worksp
     invocation.exitCode = followRun(std::move(client), workspace, *folder, invocation);
 }
 
+void warn(const recipe::Problem& problem) {
+    std::fprintf(stderr, "warning: %s: %s %s\n", problem.key.c_str(), problem.message.c_str(), problem.hint.c_str());
+}
+
 void run(const std::string& path, const RecipeOptions& options, bool isDetached, Invocation& invocation) {
     const auto recipe = options.load(path);
     if (!isGood(recipe, invocation, protocol::BadInput)) return;
     for (const recipe::Problem& problem : recipe->validate()) {
         if (problem.severity == recipe::Problem::Severity::Error)
             return invocation.fail({problem.message, problem.hint, problem.key}, protocol::BadInput);
-        std::fprintf(stderr, "warning: %s: %s %s\n", problem.key.c_str(), problem.message.c_str(), problem.hint.c_str());
+        warn(problem);
     }
     if (!isGood(recipe::checkModel(*recipe), invocation, protocol::BadInput)) return;
+    if (const auto model = recipe::modelOf(*recipe))
+        for (const recipe::Problem& problem : recipe::modelWarnings(*recipe, *model)) warn(problem);
     const auto workspace = store::Workspace::open(invocation.workspace);
     if (!isGood(workspace, invocation)) return;
     const InterruptCounter counter; // from here on Ctrl+C means the run

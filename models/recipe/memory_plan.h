@@ -1,0 +1,52 @@
+// The tensor memory of a training step or a prediction, worked out before it runs: the cells are gone through forward and backward as
+// the engine does, every tensor taken and given back where the engine takes and gives it back. Nothing is measured.
+// A test holds the sums to what the engine's allocator counts.
+#pragma once
+
+#include "models/graph/expand.h"
+#include "models/recipe/rules.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace celloom::recipe {
+
+/// Bytes.
+struct MemoryParts {
+    std::int64_t weights = 0; // float32 masters, and at O2 their copies in the half type
+    std::int64_t gradients = 0;
+    std::int64_t optimizer = 0;
+    std::int64_t activations = 0; // what the backward pass needs, the loss, and what exists only for a moment
+    [[nodiscard]] std::int64_t total() const { return weights + gradients + optimizer + activations; }
+};
+
+enum class MemoryPhase { Forward, Backward, Update, Evaluation };
+inline constexpr std::size_t kMemoryPhases = 4;
+
+struct MemoryOptions {
+    std::map<std::string, std::int64_t> symbols; // what the model's free dimensions stand for: {"B": 8, "T": 512}
+    bool isO2 = false;
+    bool isAccumulated = false;       // gradients of an earlier micro-batch wait while the next one runs
+    bool hasDocumentAttention = false; // a mask of document borders
+    bool hasZLoss = false;
+    bool evaluates = false;
+    bool isGpu = false;
+    bool updateCopies = false;     // the optimizer makes two tensors of each weight's size in an update (AdamWeightDecay)
+    bool lastPositionOnly = false; // of a prediction: the head computes one position
+};
+
+struct MemoryPlan {
+    MemoryParts whole; // each part by itself: all gradients, and all that is kept when the backward pass begins
+    MemoryParts peak;  // the parts at the moment when they are largest together
+    MemoryPhase peakPhase = MemoryPhase::Forward;
+    std::array<std::int64_t, kMemoryPhases> phasePeaks{}; // 0: the phase does not occur
+};
+
+/// Every free symbol of the model needs a number.
+MemoryPlan planTraining(const graph::ExpandedModel& model, const TreatmentTable& treatment, const MemoryOptions& options);
+/// A forward pass that keeps nothing, weights in float32; gradients and moments are nothing. The cache of keys and values is not in it.
+MemoryPlan planPrediction(const graph::ExpandedModel& model, const TreatmentTable& treatment, const MemoryOptions& options);
+
+} // namespace celloom::recipe
