@@ -23,7 +23,8 @@ struct Invocation {
 
 void addRunVerbs(CLI::App& app,
                  Invocation& invocation); // serve, run, resume, list, show, stop, pause, continue, save, delete, export-metrics
-void addModelVerbs(CLI::App& app, Invocation& invocation);      // forward, predict
+void addModelVerbs(CLI::App& app, Invocation& invocation);      // forward
+void addGenerateVerbs(CLI::App& app, Invocation& invocation);   // predict, perplexity
 void addCheckpointVerbs(CLI::App& app, Invocation& invocation); // export-model
 void addMachineVerbs(CLI::App& app, Invocation& invocation);    // estimate, selftest, doctor
 void addTrainVerbs(CLI::App& app, Invocation& invocation);      // child

@@ -1,9 +1,7 @@
-// Verbs that compute with a model: forward, predict.
+// Verbs that compute with a model: forward.
 #include "app/engine/model_inputs.h"
 #include "app/engine/model_options.h"
 #include "engine/checkpoint/safetensors.h"
-#include "engine/generate/generate.h"
-#include "engine/text/tokenizer.h"
 #include "models/base/text.h"
 
 #include <cstdio>
@@ -15,11 +13,6 @@ namespace {
 struct ForwardArguments : ModelOptions {
     std::string inputs;
     bool writesHidden = false;
-};
-
-struct PredictArguments : ModelOptions {
-    std::string prompt;
-    engine::SamplingOptions sampling;
 };
 
 // ---- forward ----
@@ -69,46 +62,6 @@ void runForward(const ForwardArguments& arguments, Invocation& invocation) {
     }
 }
 
-// ---- predict ----
-
-void runPredict(PredictArguments arguments, Invocation& invocation) {
-    if (!isUtf8(arguments.prompt))
-        return invocation.fail({"is no UTF-8 text.", "Set the terminal to UTF-8.", "--prompt"}, protocol::BadInput);
-    if (auto status = engine::checkSampling(arguments.sampling); !status) return invocation.fail(status.error(), protocol::Usage);
-    auto loaded = load(arguments, invocation);
-    if (!loaded) return;
-    if (loaded->folder.tokenizer.empty())
-        return invocation.fail({"has no tokenizer.model.", "Predicting from text needs the model's tokenizer beside its weights.",
-                                loaded->folder.path.string()},
-                               protocol::BadInput);
-    const auto tokenizer = engine::Tokenizer::load(loaded->folder.tokenizer);
-    if (!tokenizer) return invocation.fail(tokenizer.error(), protocol::BadInput);
-    std::vector<std::int64_t> prompt = (*tokenizer)->encode(arguments.prompt);
-    if (prompt.empty() && (*tokenizer)->eos() >= 0) prompt.push_back((*tokenizer)->eos()); // between two documents: the start of a text
-    if ((*tokenizer)->eos() >= 0) arguments.sampling.stopTokens.push_back((*tokenizer)->eos());
-
-    engine::StreamDecoder decoder(**tokenizer);
-    std::string text;
-    const auto show = [&](const std::string& delta) {
-        text += delta;
-        if (invocation.isJson) return;
-        std::fputs(delta.c_str(), stdout);
-        std::fflush(stdout);
-    };
-    if (!invocation.isJson) std::fputs(arguments.prompt.c_str(), stdout);
-    const auto ids = engine::generate(*loaded->network, prompt, arguments.sampling, [&](std::int64_t id) {
-        show(decoder.push(id));
-        return true;
-    });
-    show(decoder.finish());
-    if (!invocation.isJson) std::fputc('\n', stdout);
-    if (!ids) return invocation.fail(ids.error(), codeOf(ids.error()));
-    if (invocation.isJson)
-        std::printf("%s\n", nlohmann::json{{"prompt", arguments.prompt}, {"text", text}, {"ids", *ids}}
-                                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                                .c_str());
-}
-
 void addForward(CLI::App& app, Invocation& invocation) {
     auto arguments = std::make_shared<ForwardArguments>();
     CLI::App* verb = app.add_subcommand("forward", "Computes a model's logits (and loss) for tokens in a safetensors file");
@@ -122,36 +75,10 @@ void addForward(CLI::App& app, Invocation& invocation) {
     verb->callback([arguments, &invocation] { runForward(*arguments, invocation); });
 }
 
-void addPredict(CLI::App& app, Invocation& invocation) {
-    auto arguments = std::make_shared<PredictArguments>();
-    engine::SamplingOptions& sampling = arguments->sampling;
-    sampling.temperature = 0.8;
-    sampling.topP = 0.95;
-    CLI::App* verb = app.add_subcommand("predict", "Continues a text; writes it to stdout as it comes");
-    verb->add_option("--model", arguments->model, kModelHelp)->required();
-    verb->add_option("--prompt", arguments->prompt, "The text to continue; empty: the start of a document")->required();
-    verb->add_option("--max-new-tokens", sampling.maxNewTokens, "Tokens to write at most")
-        ->check(CLI::Range(1, 1000000))
-        ->capture_default_str();
-    verb->add_option("--temperature", sampling.temperature, "0: always the likeliest token")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    verb->add_option("--top-k", sampling.topK, "Draw from the k likeliest only; 0: all")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    verb->add_option("--top-p", sampling.topP, "Draw from the fewest tokens that reach this probability; 1: all")->capture_default_str();
-    verb->add_option("--repetition-penalty", sampling.repetitionPenalty, "Above 1: tokens already there become less likely")
-        ->capture_default_str();
-    verb->add_option("--seed", sampling.seed, "The same seed gives the same text")->capture_default_str();
-    addModelOptions(*verb, *arguments);
-    verb->callback([arguments, &invocation] { runPredict(*arguments, invocation); });
-}
-
 } // namespace
 
 void addModelVerbs(CLI::App& app, Invocation& invocation) {
     addForward(app, invocation);
-    addPredict(app, invocation);
 }
 
 } // namespace celloom::app

@@ -197,6 +197,15 @@ private:
     std::vector<std::size_t> m_cached, m_anew; // numbers of the rows that go on; m_cached in the cache's order
 };
 
+} // namespace
+
+std::int64_t contextOf(const graph::ExpandedModel& model) {
+    for (const graph::CellInstance& cell : model.cells)
+        if ((cell.type == "RotaryEmbedding" && cell.text("scaling") == "dynamic") || (cell.type == "Attention" && cell.text("position") == "alibi"))
+            return 0;
+    return model.hyperInteger("max_positions", 2048);
+}
+
 Status checkRequest(const TokenRequest& request, const graph::ExpandedModel& model) {
     CELLOOM_TRY_STATUS(checkSampling(request.sampling));
     if (request.prompt.empty()) return fail("the prompt is empty.", "Give at least one token, for example the one that begins a text.");
@@ -206,15 +215,6 @@ Status checkRequest(const TokenRequest& request, const graph::ExpandedModel& mod
         return fail("the prompt has " + std::to_string(length) + " tokens, the context holds " + std::to_string(context) + ".",
                     "Shorten the prompt, or let the context slide.");
     return {};
-}
-
-} // namespace
-
-std::int64_t contextOf(const graph::ExpandedModel& model) {
-    for (const graph::CellInstance& cell : model.cells)
-        if ((cell.type == "RotaryEmbedding" && cell.text("scaling") == "dynamic") || (cell.type == "Attention" && cell.text("position") == "alibi"))
-            return 0;
-    return model.hyperInteger("max_positions", 2048);
 }
 
 const char* nameOf(Finish finish) {

@@ -18,6 +18,9 @@ struct TokenRequest {
     SamplingOptions sampling;
 };
 
+/// Whether the request can be made of this model.
+Status checkRequest(const TokenRequest& request, const graph::ExpandedModel& model);
+
 /// How a text ended.
 enum class Finish { Length, StopToken, StopText, ContextFull, Cancelled };
 /// "length", "stop_token", "stop_text", "context", "cancelled".

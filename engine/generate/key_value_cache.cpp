@@ -62,7 +62,7 @@ void KeyValueCache::begin(std::int64_t newTokens, const at::Tensor& mask) {
     if (!isPadded)
         for (std::int64_t& count : m_countsAfter) count += newTokens;
     if (!isPadded && !m_mask.defined()) return; // every row is full: positions are the columns
-    const at::Tensor real = mask.defined() ? mask.to(at::kBool) : at::ones({rows(), newTokens}, at::kBool);
+    const at::Tensor real = mask.defined() ? mask.to(at::kCPU, at::kBool) : at::ones({rows(), newTokens}, at::kBool);
     const at::Tensor before = m_mask.defined() ? m_mask : at::ones({rows(), m_length}, at::kBool);
     m_maskAfter = at::cat({before, real}, 1);
     const at::Tensor counted = at::cumsum(real.to(at::kLong), 1);

@@ -90,6 +90,10 @@ double Evaluation::perplexity() const { return std::exp(loss); }
 Model::Model(Network& network, Optimizer& optimizer, recipe::Schedule schedule, ModelOptions options)
     : m_network(network), m_optimizer(optimizer), m_schedule(std::move(schedule)), m_options(std::move(options)) {}
 
+Result<std::map<std::string, at::Tensor>> Model::predict(const Batch& inputs) {
+    return m_network.forward(inputs);
+}
+
 StepPlan Model::planOf(const Dataset& rows) const { return {rows.size(), m_options.batchSize, m_options.accumulation, m_options.tail}; }
 
 void Model::restore(const State& state) {

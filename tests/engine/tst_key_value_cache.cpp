@@ -103,7 +103,8 @@ private Q_SLOTS:
 
 void TestKeyValueCache::everyFamily_data() {
     QTest::addColumn<QString>("name");
-    for (const char* name : {"baichuan_7b", "baichuan_13b", "baichuan2_7b", "internlm", "internlm2", "internlm3", "llama/llama3_tied", "llama/dynamic",
+    for (const char* name : {"baichuan_7b", "baichuan_13b", "baichuan2_7b", "baichuan2_13b", "internlm", "internlm2", "internlm2_bias", "internlm3",
+                             "internlm3_qkvbias", "llama/llama3_tied", "llama/dynamic",
                              "llama/linear"})
         QTest::newRow(name) << QString("fixture:") + name;
     for (const families::Preset& preset : families::presets())

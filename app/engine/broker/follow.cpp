@@ -8,10 +8,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <unistd.h>
 
@@ -24,8 +22,6 @@ namespace {
 
 constexpr auto kPlainLineEvery = 10s; // where stderr is no terminal
 constexpr int kRowsAtATime = 5000;
-
-std::atomic<int> g_interrupts{0}; // a signal handler can reach nothing else
 
 std::string clockText(double seconds) {
     if (!(seconds >= 0)) return "?";
@@ -171,19 +167,6 @@ int exitCodeOf(const store::RunFolder& folder) {
 
 } // namespace
 
-InterruptCounter::InterruptCounter() {
-    g_interrupts = 0;
-    struct sigaction action {};
-    action.sa_handler = [](int) { ++g_interrupts; };
-    ::sigaction(SIGINT, &action, &m_interrupt);
-    ::sigaction(SIGTERM, &action, &m_terminate);
-}
-
-InterruptCounter::~InterruptCounter() {
-    ::sigaction(SIGINT, &m_interrupt, nullptr);
-    ::sigaction(SIGTERM, &m_terminate, nullptr);
-}
-
 int followRun(std::unique_ptr<BrokerClient> client, const store::Workspace& workspace, const store::RunFolder& folder,
               Invocation& invocation) {
     Follower follower(folder);
@@ -201,7 +184,7 @@ int followRun(std::unique_ptr<BrokerClient> client, const store::Workspace& work
             isSubscribed = false;
         }
         if (!std::exchange(isSubscribed, true) && !client->request({{"type", "subscribe"}})) client.reset();
-        if (client && g_interrupts > interruptsSeen) passInterruptOn(*client, folder, ++interruptsSeen, follower.display());
+        if (client && InterruptCounter::count() > interruptsSeen) passInterruptOn(*client, folder, ++interruptsSeen, follower.display());
         if (client && !client->nextEvent(250ms)) client.reset(); // the run goes on; look for the next broker
         follower.look();
         record = store::readRecord(folder);
