@@ -26,6 +26,7 @@ void addRunVerbs(CLI::App& app,
 void addModelVerbs(CLI::App& app, Invocation& invocation);      // forward
 void addGenerateVerbs(CLI::App& app, Invocation& invocation);   // predict, perplexity
 void addCheckpointVerbs(CLI::App& app, Invocation& invocation); // export-model
+void addDataVerbs(CLI::App& app, Invocation& invocation);       // data preview
 void addMachineVerbs(CLI::App& app, Invocation& invocation);    // estimate, selftest, doctor
 void addTrainVerbs(CLI::App& app, Invocation& invocation);      // child
 

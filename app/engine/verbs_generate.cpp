@@ -1,6 +1,7 @@
 // Verbs that generate from a model or measure it on text: predict (one prompt, or a file of them), perplexity.
 #include "app/engine/broker/interrupt.h"
 #include "app/engine/model_options.h"
+#include "engine/data/instructions.h"
 #include "engine/generate/perplexity.h"
 #include "engine/generate/prediction_file.h"
 #include "engine/generate/text_generator.h"
@@ -24,6 +25,9 @@ struct PredictArguments : ModelOptions {
     std::string prompt, promptFile, encoding = "auto";
     bool hasPrompt = false, useCache = true;
     int batchSize = 8;
+    bool isChat = false; // prompts are questions, put through a chat template
+    std::string system, messagesFile, chatTemplate = "auto";
+    std::vector<engine::ChatMessage> before; // of the conversation that the question goes on with
     engine::SamplingOptions sampling;
     std::vector<std::string> stopTexts, stopTokens;
 };
@@ -57,13 +61,35 @@ struct Asked {
     Loaded loaded;
     std::unique_ptr<engine::Tokenizer> tokenizer;
     engine::TextRequest request;
+    std::unique_ptr<engine::ChatFormat> chat; // null: prompts are texts to continue
+    std::vector<engine::ChatMessage> before;
 
-    engine::TextRequest requestFor(const engine::TextGenerator& generator, const std::string& prompt) const {
+    Result<engine::TextRequest> requestFor(const engine::TextGenerator& generator, const std::string& prompt) const {
         engine::TextRequest out = request;
-        out.prompt = generator.encode(prompt);
+        if (!chat) {
+            out.prompt = generator.encode(prompt);
+            return out;
+        }
+        std::vector<engine::ChatMessage> messages = before;
+        messages.push_back({engine::ChatRole::User, prompt});
+        if (auto status = engine::checkConversation(messages, engine::ChatRole::User); !status)
+            return fail("The conversation " + status.error().message, status.error().hint);
+        out.prompt = chat->prompt(messages);
         return out;
     }
 };
+
+/// The format of the model's conversations; what its tokenizer lacks goes to stderr.
+Status setUpChat(Asked& asked, const PredictArguments& arguments) {
+    const fs::path folder = asked.loaded.folder.tokenizer.parent_path();
+    CELLOOM_TRY(chosen, engine::chooseChatTemplate(arguments.chatTemplate, folder, asked.loaded.network->model(), *asked.tokenizer));
+    asked.chat = std::make_unique<engine::ChatFormat>(*chosen, *asked.tokenizer);
+    std::fprintf(stderr, "Chat template: %s\n", chosen->label.c_str());
+    for (const std::string& sentence : asked.chat->fallbacks()) std::fprintf(stderr, "%s\n", sentence.c_str());
+    for (const std::int64_t id : asked.chat->stopTokens()) asked.request.sampling.stopTokens.push_back(id);
+    asked.before = arguments.before;
+    return {};
+}
 
 /// A token by its id, or by its piece ("<eoa>").
 Result<std::int64_t> tokenNamed(const engine::Tokenizer& tokenizer, const std::string& name) {
@@ -105,8 +131,12 @@ std::optional<Asked> ask(const PredictArguments& arguments, Invocation& invocati
         invocation.fail(ends.error(), protocol::BadInput);
         return {};
     }
-    Asked out{std::move(*loaded), std::move(*tokenizer), {{}, arguments.sampling, arguments.stopTexts}};
+    Asked out{std::move(*loaded), std::move(*tokenizer), {{}, arguments.sampling, arguments.stopTexts}, nullptr, {}};
     out.request.sampling.stopTokens = std::move(*ends);
+    if (auto status = arguments.isChat ? setUpChat(out, arguments) : Status(); !status) {
+        invocation.fail(status.error(), protocol::BadInput);
+        return {};
+    }
     return out;
 }
 
@@ -151,9 +181,11 @@ void predictOne(const PredictArguments& arguments, Invocation& invocation) {
             std::fflush(stdout);
             return true;
         };
+    const auto request = asked->requestFor(generator, arguments.prompt);
+    if (!request) return invocation.fail(request.error(), protocol::BadInput);
     const InterruptCounter counter;
-    if (!invocation.isJson) std::fputs(arguments.prompt.c_str(), stdout);
-    const auto results = generator.generate({asked->requestFor(generator, arguments.prompt)}, options);
+    if (!invocation.isJson && !asked->chat) std::fputs(arguments.prompt.c_str(), stdout);
+    const auto results = generator.generate({*request}, options);
     if (!invocation.isJson) std::fputc('\n', stdout);
     if (!results) return invocation.fail(results.error(), codeOf(results.error()));
     const engine::TextResult& result = results->front();
@@ -165,6 +197,12 @@ void predictOne(const PredictArguments& arguments, Invocation& invocation) {
     if (!out.contains("ids")) out["ids"] = Json::array();
     out["tokens_per_second"] = generator.speed().tokensPerSecond();
     print(out);
+}
+
+Json messagesOf(const std::vector<engine::ChatMessage>& messages) {
+    Json out = Json::array();
+    for (const engine::ChatMessage& message : messages) out.push_back({{"role", static_cast<int>(message.role)}, {"content", message.text}});
+    return out;
 }
 
 /// What the results depend on, up to rounding. The weights are told by name, size and time: reading them all would take as long as a batch.
@@ -190,6 +228,8 @@ Json settingsOf(const Asked& asked, const engine::PromptFile& prompts) {
             {"seed", s.seed},
             {"context", s.maxContext},
             {"when_full", s.whenFull == engine::WhenFull::Stop ? "stop" : "slide"},
+            {"chat_template", asked.chat ? asked.chat->chatTemplate().name : ""},
+            {"messages_before", messagesOf(asked.before)},
             {"stop", asked.request.stopTexts},
             {"stop_tokens", s.stopTokens},
             {"alternatives", s.alternatives}};
@@ -200,7 +240,9 @@ Result<std::vector<engine::TextRequest>> requestsOf(const Asked& asked, const en
                                                     const std::string& place) {
     std::vector<engine::TextRequest> out;
     for (const engine::PromptRow& row : prompts.rows) {
-        out.push_back(asked.requestFor(generator, row.prompt));
+        auto request = asked.requestFor(generator, row.prompt);
+        if (!request) return fail(request.error().message, request.error().hint, place + ", row " + std::to_string(out.size() + 1));
+        out.push_back(std::move(*request));
         const auto status = engine::checkRequest({out.back().prompt, out.back().sampling}, asked.loaded.network->model());
         if (!status) return fail(status.error().message, status.error().hint, place + ", row " + std::to_string(out.size()));
     }
@@ -258,7 +300,30 @@ void predictFile(const PredictArguments& arguments, Invocation& invocation) {
     sayBatchEnd(*file, before, requests->size(), arguments, invocation);
 }
 
-void runPredict(const PredictArguments& arguments, Invocation& invocation) {
+/// --system and --messages: what stands before the question, and, without --prompt, the question itself.
+Status readConversation(PredictArguments& arguments) {
+    if (!arguments.messagesFile.empty()) {
+        CELLOOM_TRY(bytes, readFile(arguments.messagesFile, 16u << 20));
+        CELLOOM_TRY(decoded, engine::decodeText(bytes, arguments.messagesFile, arguments.encoding));
+        CELLOOM_TRY(messages, engine::messagesFromJson(decoded.text, arguments.messagesFile));
+        arguments.before = std::move(messages);
+    }
+    if (!arguments.system.empty()) {
+        if (!arguments.before.empty() && arguments.before[0].role == engine::ChatRole::System)
+            return fail("is given twice: in the file of messages too.", {}, "--system");
+        arguments.before.insert(arguments.before.begin(), {engine::ChatRole::System, arguments.system});
+    }
+    arguments.isChat = arguments.isChat || !arguments.before.empty();
+    const bool isQuestionThere = arguments.hasPrompt || !arguments.promptFile.empty();
+    if (isQuestionThere || arguments.before.empty() || arguments.before.back().role != engine::ChatRole::User) return {};
+    arguments.prompt = arguments.before.back().text;
+    arguments.before.pop_back();
+    arguments.hasPrompt = true;
+    return {};
+}
+
+void runPredict(PredictArguments arguments, Invocation& invocation) {
+    if (auto status = readConversation(arguments); !status) return invocation.fail(status.error(), protocol::BadInput);
     if (arguments.hasPrompt == !arguments.promptFile.empty())
         return invocation.fail({"give either --prompt or --prompts.", "--prompt continues one text, --prompts FILE those of a file.", {}},
                                protocol::Usage);
@@ -305,6 +370,11 @@ void addPredict(CLI::App& app, Invocation& invocation) {
     verb->add_option("--out", arguments->out, "With --prompts: the .jsonl file for the results. One that is there is gone on with");
     verb->add_option("--encoding", arguments->encoding, "Of the prompts' file: auto, utf-8, utf-16 or gb18030")->capture_default_str();
     verb->add_option("--batch-size", arguments->batchSize, "Prompts computed together")->check(CLI::Range(1, 4096))->capture_default_str();
+    verb->add_flag("--chat", arguments->isChat, "The prompt is a question; the model's chat template is put around it");
+    verb->add_option("--system", arguments->system, "With a chat: the system message before the first question");
+    verb->add_option("--messages", arguments->messagesFile, "With a chat: a JSON list of role and content that stands before the prompt, or ends with the question");
+    verb->add_option("--template", arguments->chatTemplate, "With a chat: its format; auto: the one stored with the model, else its family's")
+        ->capture_default_str();
     addSamplingOptions(*verb, *arguments);
     addModelOptions(*verb, *arguments);
     verb->callback([arguments, prompt, &invocation] {

@@ -4,6 +4,7 @@
 #include "engine/checkpoint/atomic_folder.h"
 #include "engine/checkpoint/safetensors.h"
 #include "engine/checkpoint/weights.h"
+#include "engine/text/tokenizer.h"
 #include "models/base/files.h"
 #include "models/base/text.h"
 #include "models/families/families.h"
@@ -175,8 +176,11 @@ Status writeModelFiles(const Network& network, const graph::Document& document, 
     // A graph that its owner has changed is of no family any more: model.cells.json alone describes it then.
     if (const auto config = families::toConfigJson(document)) CELLOOM_TRY_STATUS(writeFileAtomically(folder / "config.json", *config));
     if (tokenizer.empty()) return {};
-    CELLOOM_TRY(bytes, readFile(tokenizer));
-    return writeFileAtomically(folder / "tokenizer.model", bytes);
+    for (const fs::path& file : tokenizerFiles(tokenizer)) {
+        CELLOOM_TRY(bytes, readFile(file));
+        CELLOOM_TRY_STATUS(writeFileAtomically(folder / (file == tokenizer ? fs::path("tokenizer.model") : file.filename()), bytes));
+    }
+    return {};
 }
 
 Status exportModel(const Network& network, const graph::Document& document, const fs::path& tokenizer, const fs::path& target) {

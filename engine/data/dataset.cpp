@@ -1,5 +1,6 @@
 #include "engine/data/dataset.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
@@ -99,6 +100,10 @@ Batch collate(const Dataset& dataset, std::int64_t first, std::int64_t count) {
         positions.push_back(row.positions.defined() ? at::cat({row.positions, counted.slice(0, 0, length - row.inputIds.size(0))}) : counted);
     }
     Batch batch;
+    if (std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.inputIds.size(0) != length; })) {
+        batch.lengths = at::empty({count}, at::kLong);
+        for (std::int64_t i = 0; i < count; ++i) batch.lengths.data_ptr<std::int64_t>()[i] = rows[static_cast<std::size_t>(i)].inputIds.size(0);
+    }
     batch.inputIds = at::stack(ids);
     batch.labels = at::stack(labels);
     if (hasSegments) {

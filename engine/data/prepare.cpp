@@ -1,5 +1,6 @@
 #include "engine/data/prepare.h"
 
+#include "engine/checkpoint/model_folder.h"
 #include "engine/data/packed.h"
 #include "engine/data/token_file.h"
 #include "models/base/files.h"
@@ -19,6 +20,55 @@ Result<bool> areTokenFiles(const recipe::Recipe& recipe, const std::vector<fs::p
     if (tokens != 0 && tokens != static_cast<std::ptrdiff_t>(files.size()))
         return fail("mixes text files and token files.", "Give files of one kind, or set data.format.", "data.train");
     return tokens != 0;
+}
+
+bool isInstructionFile(const fs::path& path) { return path.extension() == ".jsonl" || path.extension() == ".json"; }
+bool isFineTuning(const recipe::Recipe& recipe) { return recipe.text("kind") == "finetune"; }
+
+Result<bool> areInstructionFiles(const recipe::Recipe& recipe, const std::vector<fs::path>& files) {
+    const std::string& format = recipe.text("data.format");
+    if (format != "auto") return format == "alpaca" || format == "sharegpt" || format == "messages";
+    if (!isFineTuning(recipe)) return false;
+    const auto found = std::count_if(files.begin(), files.end(), isInstructionFile);
+    if (found != 0 && found != std::ssize(files))
+        return fail("mixes instruction files (.json, .jsonl) with others.", "Give files of one kind, or set data.format.", "data.train");
+    return found != 0;
+}
+
+/// Lists only; fields(), the recipe and its check know which values there are.
+InstructionFormat instructionFormat(const recipe::Recipe& recipe) {
+    const std::string& format = recipe.text("data.format");
+    return format == "alpaca"     ? InstructionFormat::Alpaca
+           : format == "sharegpt" ? InstructionFormat::ShareGpt
+           : format == "messages" ? InstructionFormat::Messages
+                                  : InstructionFormat::Auto;
+}
+
+ChatDataOptions chatDataOptions(const recipe::Recipe& recipe, const Tokenizer& tokenizer) {
+    ChatDataOptions options;
+    options.sequenceLength = recipe.integer("train.sequence_length");
+    const std::string& truncation = recipe.text("data.truncation");
+    options.truncation = truncation == "cut-start" ? Truncation::CutStart
+                         : truncation == "cut-end" ? Truncation::CutEnd
+                         : truncation == "drop"    ? Truncation::Drop
+                                                   : Truncation::KeepAnswer;
+    options.masksPrompt = recipe.flag("data.mask_prompt");
+    options.keepsUntrainable = recipe.text("data.untrainable") == "keep";
+    options.packs = recipe.flag("data.packing");
+    options.padId = paddingId(tokenizer);
+    return options;
+}
+
+/// The tokenizer and what lies beside it, into the folder of `target`.
+Status copyTokenizer(const fs::path& from, const fs::path& target) {
+    CELLOOM_TRY_STATUS(Tokenizer::load(from).map([](const auto&) {}));
+    std::vector<fs::path> files = tokenizerFiles(from);
+    std::rotate(files.begin(), files.begin() + 1, files.end()); // the model last: where it is, all is
+    for (const fs::path& file : files) {
+        CELLOOM_TRY(bytes, readFile(file, 256ull << 20));
+        CELLOOM_TRY_STATUS(writeFileAtomically(file == from ? target : target.parent_path() / file.filename(), bytes));
+    }
+    return {};
 }
 
 DocumentUnit documentUnit(const recipe::Recipe& recipe) {
@@ -62,16 +112,21 @@ Status holdOutRows(const recipe::Recipe& recipe, std::shared_ptr<const Dataset> 
 
 Result<DataFiles> findDataFiles(const recipe::Recipe& recipe) {
     DataFiles files;
-    CELLOOM_TRY(train, expandFiles(recipe.list("data.train"), "data.train"));
-    CELLOOM_TRY(validation, expandFiles(recipe.list("data.validation"), "data.validation"));
-    if (train.empty()) return fail("names no file.", "Choose the text or token files to learn from.", "data.train");
+    std::vector<std::string> endings{".txt", ".safetensors"};
+    const std::string& format = recipe.text("data.format");
+    if (format == "alpaca" || format == "sharegpt" || format == "messages") endings = {".json", ".jsonl"};
+    else if (isFineTuning(recipe) && format == "auto") endings.insert(endings.end(), {".json", ".jsonl"});
+    CELLOOM_TRY(train, expandFiles(recipe.list("data.train"), "data.train", endings));
+    CELLOOM_TRY(validation, expandFiles(recipe.list("data.validation"), "data.validation", endings));
+    if (train.empty()) return fail("names no file.", "Choose the text, token or instruction files to learn from.", "data.train");
     for (const fs::path& path : validation)
         if (std::any_of(train.begin(), train.end(), [&](const fs::path& other) { std::error_code e; return fs::equivalent(path, other, e); }))
             return fail("is among the training files too.", "Validation files must not be learned from.", "data.validation: " + path.string());
     std::vector<fs::path> all = train;
     all.insert(all.end(), validation.begin(), validation.end());
-    CELLOOM_TRY(areTokens, areTokenFiles(recipe, all));
-    return DataFiles{std::move(train), std::move(validation), areTokens};
+    CELLOOM_TRY(areInstructions, areInstructionFiles(recipe, all));
+    CELLOOM_TRY(areTokens, areInstructions ? Result<bool>(false) : areTokenFiles(recipe, all));
+    return DataFiles{std::move(train), std::move(validation), areTokens, areInstructions};
 }
 
 Result<TextSplit> readTextSplit(const recipe::Recipe& recipe, const DataFiles& files) {
@@ -88,14 +143,49 @@ Result<TextSplit> readTextSplit(const recipe::Recipe& recipe, const DataFiles& f
     return split;
 }
 
+Result<InstructionSplit> readInstructionSplit(const recipe::Recipe& recipe, const DataFiles& files) {
+    CELLOOM_TRY(columns, InstructionColumns::parse(recipe.list("data.columns")));
+    const auto read = [&](const std::vector<fs::path>& paths) {
+        return readInstructions(paths, instructionFormat(recipe), columns, recipe.text("data.encoding"));
+    };
+    CELLOOM_TRY(train, read(files.train));
+    InstructionSplit split{std::move(train.files), std::move(train.formats), {}, {}};
+    if (files.validation.empty()) {
+        CELLOOM_TRY(isHeld, drawHeldOut(recipe, train.conversations.size()));
+        for (std::size_t i = 0; i < isHeld.size(); ++i) (isHeld[i] ? split.validation : split.train).push_back(std::move(train.conversations[i]));
+        return split;
+    }
+    split.train = std::move(train.conversations);
+    CELLOOM_TRY(validation, read(files.validation));
+    for (Conversation& one : validation.conversations) one.file += split.files.size();
+    split.files.insert(split.files.end(), validation.files.begin(), validation.files.end());
+    split.formats.insert(split.formats.end(), validation.formats.begin(), validation.formats.end());
+    split.validation = std::move(validation.conversations);
+    return split;
+}
+
+std::vector<std::string> textsOf(const std::vector<Conversation>& conversations) {
+    std::vector<std::string> out;
+    for (const Conversation& one : conversations)
+        for (const ChatMessage& message : one.messages) out.push_back(message.text);
+    return out;
+}
+
 Result<std::unique_ptr<Tokenizer>> obtainTokenizer(const recipe::Recipe& recipe, const std::vector<std::string>& trainingDocuments,
                                                    const fs::path& target) {
     if (fs::exists(target)) return Tokenizer::load(target);
     if (const std::string& given = recipe.text("tokenizer.path"); !given.empty()) {
-        CELLOOM_TRY(bytes, readFile(given, 256ull << 20));
-        CELLOOM_TRY_STATUS(Tokenizer::load(given).map([](const auto&) {}));
-        CELLOOM_TRY_STATUS(writeFileAtomically(target, bytes));
+        CELLOOM_TRY_STATUS(copyTokenizer(given, target));
         return Tokenizer::load(target);
+    }
+    if (const std::string& weights = recipe.text("model.weights"); !weights.empty()) {
+        CELLOOM_TRY(base, openModelFolder(weights));
+        if (base.tokenizer.empty() && isFineTuning(recipe))
+            return fail("holds no tokenizer.model, and no other tokenizer is given.", "Give tokenizer.path: the one that the base was trained with.", weights);
+        if (!base.tokenizer.empty()) {
+            CELLOOM_TRY_STATUS(copyTokenizer(base.tokenizer, target));
+            return Tokenizer::load(target);
+        }
     }
     TokenizerTraining training;
     training.texts = trainingDocuments;
@@ -112,7 +202,7 @@ Result<PreparedData> prepareText(const recipe::Recipe& recipe, TextSplit split, 
                                  const fs::path& cacheFolder, const std::function<bool()>& goOn) {
     const std::int64_t length = recipe.integer("train.sequence_length");
     const DocumentAttention attention = recipe.text("data.attention") == "document" ? DocumentAttention::Document : DocumentAttention::Full;
-    const std::int64_t pad = tokenizer.pad() >= 0 ? tokenizer.pad() : std::max<std::int64_t>(tokenizer.eos(), 0);
+    const std::int64_t pad = paddingId(tokenizer);
     const auto pack = [&](const std::vector<std::string>& documents) -> Result<std::unique_ptr<Dataset>> {
         CELLOOM_TRY(stream, tokeniseCached(documents, tokenizer, tokenizerHash, cacheFolder, goOn));
         return std::make_unique<PackedDataset>(std::move(stream), length, attention, pad);
@@ -126,6 +216,28 @@ Result<PreparedData> prepareText(const recipe::Recipe& recipe, TextSplit split, 
     CELLOOM_TRY(validation, pack(split.validation));
     if (validation->size() == 0) return fail("hold no text to measure the loss on.", "Add validation text.", "data.validation");
     data.validation = std::move(validation);
+    return data;
+}
+
+std::int64_t paddingId(const Tokenizer& tokenizer) { return tokenizer.pad() >= 0 ? tokenizer.pad() : std::max<std::int64_t>(tokenizer.eos(), 0); }
+
+Result<PreparedData> prepareInstructions(const recipe::Recipe& recipe, const InstructionSplit& split, const ChatFormat& format,
+                                         const Tokenizer& tokenizer, const std::function<bool()>& goOn) {
+    ChatDataOptions options = chatDataOptions(recipe, tokenizer);
+    PreparedData data;
+    data.files = split.files;
+    data.sequenceLength = options.sequenceLength;
+    CELLOOM_TRY(train, ChatDataset::create(split.train, format, options, goOn));
+    data.samples = train->statistics();
+    if (train->size() == 0)
+        return fail("No conversation is left to learn from: of " + std::to_string(data.samples.conversations) + ", " + std::to_string(data.samples.dropped) +
+                        " are too long and " + std::to_string(data.samples.untrainable) + " have no trainable token.",
+                    "Raise train.sequence_length, or choose another data.truncation.", "train.sequence_length");
+    data.train = std::move(train);
+    options.keepsUntrainable = false; // nothing could be measured on them
+    CELLOOM_TRY(validation, ChatDataset::create(split.validation, format, options, goOn));
+    data.heldOut = validation->statistics();
+    if (validation->size() > 0) data.validation = std::move(validation);
     return data;
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/text/encoding.h"
 #include "models/base/files.h"
+#include "models/base/text.h"
 
 #include <algorithm>
 #include <glob.h>
@@ -44,23 +45,23 @@ void addDocuments(const std::string& text, DocumentUnit unit, std::vector<std::s
     add(std::move(block));
 }
 
-Result<std::vector<fs::path>> filesIn(const fs::path& folder, const std::string& field) {
+Result<std::vector<fs::path>> filesIn(const fs::path& folder, const std::string& field, const std::vector<std::string>& endings) {
     std::vector<fs::path> out;
     std::error_code error;
     for (auto it = fs::recursive_directory_iterator(folder, error); !error && it != fs::recursive_directory_iterator(); it.increment(error))
-        if (it->is_regular_file() && (it->path().extension() == ".txt" || it->path().extension() == ".safetensors")) out.push_back(it->path());
+        if (it->is_regular_file() && std::find(endings.begin(), endings.end(), it->path().extension()) != endings.end()) out.push_back(it->path());
     if (error) return fail("cannot be listed: " + error.message() + ".", {}, field + ": " + folder.string());
-    if (out.empty()) return fail("holds no .txt and no .safetensors file.", "Name the files, or give a pattern.", field + ": " + folder.string());
+    if (out.empty()) return fail("holds no file that ends in " + joined(endings) + ".", "Name the files, or give a pattern.", field + ": " + folder.string());
     return out;
 }
 
 } // namespace
 
-Result<std::vector<fs::path>> expandFiles(const std::vector<std::string>& entries, const std::string& field) {
+Result<std::vector<fs::path>> expandFiles(const std::vector<std::string>& entries, const std::string& field, const std::vector<std::string>& endings) {
     std::set<fs::path> out; // sorted, so that the order does not hang on the file system
     for (const std::string& entry : entries) {
         if (fs::is_directory(entry)) {
-            CELLOOM_TRY(files, filesIn(entry, field));
+            CELLOOM_TRY(files, filesIn(entry, field, endings));
             out.insert(files.begin(), files.end());
             continue;
         }

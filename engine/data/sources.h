@@ -26,9 +26,10 @@ struct TextCorpus {
     std::vector<std::string> documents; // UTF-8, in the order of the files; none is empty
 };
 
-/// Files, folders (their .txt and .safetensors files, at any depth) and patterns (glob(7)) as a sorted list without repetitions.
+/// Files, folders (their files with one of the endings, at any depth) and patterns (glob(7)) as a sorted list without repetitions.
 /// An entry that names nothing is an error.
-Result<std::vector<std::filesystem::path>> expandFiles(const std::vector<std::string>& entries, const std::string& field);
+Result<std::vector<std::filesystem::path>> expandFiles(const std::vector<std::string>& entries, const std::string& field,
+                                                       const std::vector<std::string>& endings = {".txt", ".safetensors"});
 
 /// Reads text files and splits them into documents. `encoding` is "auto", "utf-8", "utf-16" or "gb18030". All or nothing.
 /// A paragraph is a line; a file or block keeps its line feeds. Line ends of Windows become line feeds.

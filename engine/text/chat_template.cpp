@@ -13,6 +13,7 @@ namespace {
 using Parts = std::vector<TemplatePart>;
 
 constexpr std::int64_t kIgnored = -100;
+constexpr std::size_t kMaxConfigBytes = 16u << 20;
 constexpr const char* kStoredName = "chat_template.json";
 constexpr const char* kStoredFormat = "celloom-chat-template";
 
@@ -311,12 +312,23 @@ std::vector<std::int64_t> ChatFormat::prompt(const std::vector<ChatMessage>& mes
     return std::move(writer.tokens.ids);
 }
 
-Status writeChatTemplate(const ChatTemplate& chatTemplate, const std::filesystem::path& folder) {
+Status writeChatTemplate(const ChatTemplate& chatTemplate, const Tokenizer& tokenizer, const std::filesystem::path& folder) {
+    const auto path = folder / "tokenizer_config.json";
+    nlohmann::ordered_json config = nlohmann::ordered_json::object();
+    if (std::filesystem::exists(path)) {
+        CELLOOM_TRY(content, readFile(path, kMaxConfigBytes));
+        CELLOOM_TRY_STATUS(graph::parseJson(content, path.string(), {kMaxConfigBytes}).map([](const auto&) {}));
+        config = nlohmann::ordered_json::parse(content);
+    } else {
+        if (tokenizer.bos() >= 0) config["bos_token"] = tokenizer.piece(tokenizer.bos());
+        if (tokenizer.eos() >= 0) config["eos_token"] = tokenizer.piece(tokenizer.eos());
+    }
+    config["chat_template"] = chatTemplate.jinja;
+    CELLOOM_TRY_STATUS(writeFileAtomically(path, config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"));
     const nlohmann::ordered_json out{{"format", kStoredFormat},
                                      {"schema", 1},
                                      {"template", chatTemplate.name},
-                                     {"source", chatTemplate.source},
-                                     {"chat_template", chatTemplate.jinja}};
+                                     {"source", chatTemplate.source}};
     return writeFileAtomically(folder / kStoredName, out.dump(2) + "\n");
 }
 
@@ -332,6 +344,13 @@ Result<const ChatTemplate*> storedChatTemplate(const std::filesystem::path& fold
     auto found = chatTemplateNamed(word("template"));
     if (!found) return fail(found.error().message, found.error().hint, path.string());
     return *found;
+}
+
+Result<const ChatTemplate*> chooseChatTemplate(const std::string& name, const std::filesystem::path& folder, const graph::ExpandedModel& model,
+                                               const Tokenizer& tokenizer) {
+    if (name != "auto") return chatTemplateNamed(name);
+    CELLOOM_TRY(stored, storedChatTemplate(folder));
+    return stored ? stored : &defaultChatTemplate(model, tokenizer);
 }
 
 } // namespace celloom::engine

@@ -93,9 +93,13 @@ private:
     std::vector<std::string> m_fallbacks;
 };
 
-/// chat_template.json beside a tokenizer: which template a model was tuned with. Other tools read its "chat_template".
-Status writeChatTemplate(const ChatTemplate& chatTemplate, const std::filesystem::path& folder);
+/// chat_template.json beside a tokenizer: which template a model was tuned with. Other tools find the same as "chat_template" in
+/// tokenizer_config.json, which is made where there is none.
+Status writeChatTemplate(const ChatTemplate& chatTemplate, const Tokenizer& tokenizer, const std::filesystem::path& folder);
 /// The template stored in the folder; null where none is. An unknown name is an error.
 Result<const ChatTemplate*> storedChatTemplate(const std::filesystem::path& folder);
+/// The template of a name; "auto": the one stored in `folder`, else the default.
+Result<const ChatTemplate*> chooseChatTemplate(const std::string& name, const std::filesystem::path& folder, const graph::ExpandedModel& model,
+                                               const Tokenizer& tokenizer);
 
 } // namespace celloom::engine

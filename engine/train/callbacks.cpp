@@ -55,8 +55,9 @@ Status TimeMonitor::epochEnd(RunContext& context) {
 }
 
 EvaluationCallback::EvaluationCallback(const Dataset& validation, std::int64_t everySteps, std::int64_t maxBatches, std::vector<Callback*> listeners,
-                                       Report report)
-    : m_validation(validation), m_every(everySteps), m_maxBatches(maxBatches), m_listeners(std::move(listeners)), m_report(std::move(report)) {}
+                                       Report report, std::function<Status()> afterwards)
+    : m_validation(validation), m_every(everySteps), m_maxBatches(maxBatches), m_listeners(std::move(listeners)), m_report(std::move(report)),
+      m_afterwards(std::move(afterwards)) {}
 
 bool EvaluationCallback::isDue(const CallbackParams& params) const {
     return params.curStepNum > 0 && params.curStepNum != m_lastStep && isEvery(m_every, params);
@@ -74,7 +75,7 @@ Status EvaluationCallback::evaluateNow(RunContext& context) {
     if (!result) return {}; // stopped meanwhile: the resumed run begins with it
     m_lastStep = context.originalArgs().curStepNum;
     m_report(context, *result);
-    return {};
+    return m_afterwards ? m_afterwards() : Status();
 }
 
 std::map<std::string, double> EvaluationCallback::state() const { return {{"last_step", static_cast<double>(m_lastStep)}}; }

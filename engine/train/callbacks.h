@@ -47,7 +47,9 @@ private:
 class EvaluationCallback : public Callback {
 public:
     using Report = std::function<void(RunContext&, const Evaluation&)>;
-    EvaluationCallback(const Dataset& validation, std::int64_t everySteps, std::int64_t maxBatches, std::vector<Callback*> listeners, Report report);
+    /// `afterwards` follows each report: answers to held-out questions, say.
+    EvaluationCallback(const Dataset& validation, std::int64_t everySteps, std::int64_t maxBatches, std::vector<Callback*> listeners, Report report,
+                       std::function<Status()> afterwards = {});
     Status begin(RunContext& context) override; // makes up for an evaluation that a stop cut short
     Status stepEnd(RunContext& context) override;
     Status evaluateNow(RunContext& context);
@@ -62,6 +64,7 @@ private:
     std::int64_t m_every, m_maxBatches, m_lastStep = -1;
     std::vector<Callback*> m_listeners;
     Report m_report;
+    std::function<Status()> m_afterwards;
 };
 
 /// Lets the model write: after every `everySteps` steps and after the last one; 0: never.

@@ -93,7 +93,8 @@ LLMTrainer::Callbacks::Callbacks(LLMTrainer& run)
     if (run.m_data.validation)
         evaluation = std::make_unique<EvaluationCallback>(*run.m_data.validation, run.m_recipe.integer("evaluate.every_steps"),
                                                           run.m_recipe.integer("evaluate.max_batches"), std::vector<Callback*>{&run.m_control},
-                                                          [&run](RunContext&, const Evaluation& result) { run.reportEvaluation(result); });
+                                                          [&run](RunContext&, const Evaluation& result) { run.reportEvaluation(result); },
+                                                          [&run] { return run.checkAnswers(); });
     if (run.m_tokenizer)
         sample = std::make_unique<SampleCallback>(run.m_recipe.integer("sample.every_steps"), [&run](RunContext&) { return run.writeSamples(); });
 }
@@ -147,10 +148,11 @@ Status LLMTrainer::writeSamples() {
     options.topP = m_recipe.real("sample.top_p");
     options.seed = static_cast<std::uint64_t>(m_recipe.integer("sample.seed"));
     if (m_tokenizer->eos() >= 0) options.stopTokens = {m_tokenizer->eos()};
+    if (m_chat) options.stopTokens = m_chat->stopTokens();
     std::vector<std::string> prompts = m_recipe.list("sample.prompts");
     if (prompts.empty()) prompts = {""};
     for (const std::string& prompt : prompts) {
-        std::vector<std::int64_t> ids = m_tokenizer->encode(prompt);
+        std::vector<std::int64_t> ids = promptOf(prompt);
         if (ids.empty()) ids = {std::max<std::int64_t>(m_tokenizer->eos(), 0)}; // documents follow an end token
         const std::string given = m_tokenizer->decode(ids);
         CELLOOM_TRY(written, generate(*m_network, ids, options, [this](std::int64_t) { return !m_control.isStopAsked(); }));

@@ -45,10 +45,13 @@ private:
     void setThreads();
     Status readData();
     Status readText();
+    Status readConversations();
     Status chooseDevice();
     Status buildNetwork();
     Status buildDocument();
     Status prepareTokenRows();
+    Status prepareConversations();
+    void reportSamples(const ChatStatistics& count);
     Status loadWeightsToStartFrom();
     Status checkCorpus(const std::vector<CorpusFile>& files);
     Status measureBaseline();
@@ -56,6 +59,9 @@ private:
     Result<Model::End> train();
     Status save(std::int64_t bestStep);
     Status writeSamples();
+    Status checkAnswers(); // evaluation by generation: llm_trainer_chat.cpp
+    Result<std::vector<std::string>> answersTo(std::int64_t first, std::int64_t end);
+    std::vector<std::int64_t> promptOf(const std::string& text) const;
     void reportEvaluation(const Evaluation& evaluation);
     void sayEnd(Model::End end);
     void reportMemory();
@@ -72,6 +78,8 @@ private:
 
     std::unique_ptr<Tokenizer> m_tokenizer; // null where token files come without one
     DataFiles m_files;
+    InstructionSplit m_conversations;   // of instruction files
+    std::unique_ptr<ChatFormat> m_chat; // null unless the data are conversations
     PreparedData m_data;
     at::Device m_device = at::kCPU;
     graph::Document m_document;

@@ -25,7 +25,9 @@ namespace {
 constexpr std::int64_t kBaselineRows = 200000; // bounds the yardstick's time and memory on large corpora
 constexpr const char* kVocabulary = "vocab";   // the hyper-parameter's name in every family's graph
 constexpr std::array kFixedFields{"seed",          "train.batch_size", "train.accumulation", "train.sequence_length", "train.drop_last",
-                                  "data.documents", "data.attention",   "data.shuffle",       "data.validation_fraction"};
+                                  "data.documents", "data.attention",   "data.shuffle",       "data.validation_fraction",
+                                  "data.columns",   "data.template",    "data.mask_prompt",   "data.truncation",
+                                  "data.untrainable", "data.packing",   "data.group_by_length"};
 constexpr const char* kCorpusFile = "corpus.json"; // in the run's folder: files, hashes and encodings, from before the first checkpoint on
 
 std::string plural(std::size_t count, const std::string& noun) { return std::to_string(count) + " " + noun + (count == 1 ? "" : "s"); }
@@ -90,6 +92,7 @@ void LLMTrainer::setThreads() {
 Status LLMTrainer::readData() {
     CELLOOM_TRY(files, findDataFiles(m_recipe));
     m_files = std::move(files);
+    if (m_files.areInstructions) return readConversations();
     if (!m_files.areTokens) return readText();
     const fs::path tokenizer = m_setup.folder.tokenizer();
     if (m_recipe.text("tokenizer.path").empty() && !fs::exists(tokenizer)) return {};
@@ -184,6 +187,7 @@ Status LLMTrainer::buildNetwork() {
     CELLOOM_TRY(optimizer, makeOptimizer(m_recipe, m_network->parameters(), m_treatment));
     m_optimizer = std::move(optimizer);
     for (const char* key : kFixedFields) m_state.recipe[key] = m_recipe.toText(key);
+    if (m_files.areInstructions) return prepareConversations();
     return m_files.areTokens ? prepareTokenRows() : Status();
 }
 
@@ -207,6 +211,8 @@ Status LLMTrainer::loadWeightsToStartFrom() {
     options.accumulation = m_recipe.integer("train.accumulation");
     options.tail = m_recipe.flag("train.drop_last") ? EpochTail::Drop : EpochTail::Run;
     options.shuffle = m_recipe.flag("data.shuffle");
+    options.groupsByLength = m_files.areInstructions && m_recipe.flag("data.group_by_length");
+    options.runsEmptySteps = m_files.areInstructions && m_recipe.text("data.untrainable") == "keep";
     options.seed = static_cast<std::uint64_t>(m_recipe.integer("seed"));
     options.clipNorm = m_recipe.real("optimizer.clip_norm");
     options.zLossWeight = m_recipe.real("train.z_loss") > 0 ? m_recipe.real("train.z_loss") : zLossWeightOf(m_network->model());
@@ -234,7 +240,7 @@ Status LLMTrainer::loadWeightsToStartFrom() {
 }
 
 Status LLMTrainer::measureBaseline() {
-    if (m_files.areTokens || !m_data.validation || m_state.baselinePerplexity > 0) return {};
+    if (m_files.areTokens || m_files.areInstructions || !m_data.validation || m_state.baselinePerplexity > 0) return {};
     m_reporter.stage("bigram baseline");
     const BigramModel bigram = BigramModel::fit(*m_data.train, m_tokenizer->vocabSize(), kBaselineRows);
     m_state.baselinePerplexity = bigram.perplexity(*m_data.validation, m_recipe.integer("evaluate.max_batches") * m_recipe.integer("train.batch_size"));

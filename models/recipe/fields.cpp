@@ -70,8 +70,9 @@ FieldValue word(const char* value) {
 
 void addGeneral(std::vector<Entry>& out) {
     out.push_back(Entry("general", "kind", choice, word("pretrain"), "Kind of run", "运行类型",
-                        "What the run does. pretrain: every weight learns from text.", "运行做什么。pretrain：所有权重都从文本中学习。")
-                      .choices({"pretrain"}));
+                        "What the run does. pretrain: every weight learns from text. finetune: goes on from a base's weights, by LoRA or whole.",
+                        "运行做什么。pretrain：所有权重都从文本中学习。finetune：在已有权重上继续训练，用 LoRA 或训练全部权重。")
+                      .choices({"pretrain", "finetune"}));
     out.push_back(Entry("general", "name", text, word(""), "Name", "名称", "Shown in the history. Empty: the model's name.",
                         "显示在历史记录中。留空则用模型名。"));
     out.push_back(
@@ -152,14 +153,23 @@ void addData(std::vector<Entry>& out) {
                         "用于学习的文本文件或词元文件。可以给出文件夹或 corpus/*.txt 这样的模式。"));
     out.push_back(
         Entry("data", "data.format", choice, word("auto"), "Format", "格式",
-              "text: plain text. tokens: safetensors with input_ids [rows, length] and optional labels. auto: by the file's ending.",
-              "text：纯文本。tokens：含 input_ids [行数, 长度]、可选 labels 的 safetensors。auto：按扩展名判断。")
-            .choices({"auto", "text", "tokens"}));
+              "text: plain text. tokens: safetensors with input_ids [rows, length] and optional labels. Instructions, as JSON or JSON Lines: "
+              "alpaca (instruction, input, output, or columns of other names), sharegpt (conversations) or messages (role, content). auto: by the "
+              "file's ending and, of instructions, by the keys of the first row; what was found is shown.",
+              "text：纯文本。tokens：含 input_ids [行数, 长度]、可选 labels 的 safetensors。指令数据（JSON 或 JSON Lines）：alpaca（instruction、input、output "
+              "或其他列名）、sharegpt（conversations）、messages（role、content）。auto：按扩展名判断，指令数据再按首行的键判断，并显示结果。")
+            .choices({"auto", "text", "tokens", "alpaca", "sharegpt", "messages"}));
+    out.push_back(Entry("data", "data.columns", textList, Texts{}, "Columns", "列名",
+                        "Names of the columns in an alpaca file where they are not the usual ones: \"question=Frage\", \"answer=Antwort\"; also input and "
+                        "system.",
+                        "alpaca 文件的列名不是常见名称时在此给出：“question=问”、“answer=答”，另有 input 和 system。")
+                      .advanced()
+                      .when("data.format=auto|alpaca"));
     out.push_back(Entry("data", "data.encoding", choice, word("auto"), "Encoding", "文字编码",
                         "Encoding of the text files. auto detects it for each file and shows what was found.",
                         "文本文件的编码。auto 逐个文件检测并显示结果。")
                       .choices({"auto", "utf-8", "utf-16", "gb18030"})
-                      .when("data.format=auto|text"));
+                      .when("data.format!=tokens"));
     out.push_back(Entry("data", "data.validation", pathList, Texts{}, "Validation files", "验证文件",
                         "Files that are never learned from, to measure the loss on. Empty: a part of the training files is held out.",
                         "从不参与学习、只用来测量损失的文件。留空则从训练文件中留出一部分。"));
@@ -182,6 +192,39 @@ void addData(std::vector<Entry>& out) {
             .choices({"full", "document"})
             .advanced()
             .when("data.format=auto|text"));
+    constexpr const char* whenTuning = "kind=finetune";
+    out.push_back(Entry("data", "data.template", choice, word("auto"), "Chat template", "对话模板",
+                        "How questions and answers become tokens, the same in training and in prediction. auto: the one stored with the base, else "
+                        "that of the model's family.",
+                        "问答如何变成词元，训练与预测相同。auto：用基座自带的模板，没有时用该模型系列的模板。")
+                      .choices({"auto", "baichuan", "baichuan2", "internlm", "internlm2", "internlm3", "chatml", "plain"})
+                      .when(whenTuning));
+    out.push_back(Entry("data", "data.mask_prompt", flag, true, "Learn answers only", "只学习回答",
+                        "Only answers and the tokens that end them count in the loss. Off: every token counts.",
+                        "只有回答及其结束词元计入损失。关闭：所有词元都计入。")
+                      .when(whenTuning));
+    out.push_back(Entry("data", "data.truncation", choice, word("keep-answer"), "Too long", "超长处理",
+                        "What happens to a conversation longer than the sequence. keep-answer: its oldest rounds go, then the beginning of its last "
+                        "question. cut-start, cut-end: its first or last tokens go. drop: it is left out. How many were touched is shown.",
+                        "对话超过序列长度时如何处理。keep-answer：先去掉最早的轮次，再去掉最后一问的开头。cut-start、cut-end：去掉开头或结尾的词元。drop：整条"
+                        "舍弃。会显示受影响的条数。")
+                      .choices({"keep-answer", "cut-start", "cut-end", "drop"})
+                      .when(whenTuning));
+    out.push_back(Entry("data", "data.untrainable", choice, word("drop"), "Nothing to learn", "无可学内容",
+                        "Conversations in which no label is left after shortening: drop leaves them out, keep lets them take part without effect.",
+                        "截短后没有任何标签的对话：drop 舍弃，keep 保留但不起作用。")
+                      .choices({"drop", "keep"})
+                      .advanced()
+                      .when(whenTuning));
+    out.push_back(Entry("data", "data.packing", flag, false, "Packing", "拼接",
+                        "Put several short conversations into one sequence. Each attends to itself alone and has its own positions.",
+                        "把多条短对话放进一条序列；各自只关注自身，位置各自计数。")
+                      .when(whenTuning));
+    out.push_back(Entry("data", "data.group_by_length", flag, false, "Group by length", "按长度分组",
+                        "Batches of conversations of about the same length: less padding, an order that is a little less random.",
+                        "每批取长度相近的对话：填充更少，顺序的随机性略减。")
+                      .advanced()
+                      .when(whenTuning));
     out.push_back(Entry("data", "data.shuffle", flag, true, "Shuffle", "打乱顺序", "Draw the sequences of each epoch in a new order.",
                         "每轮以新的顺序取序列。"));
 }
@@ -354,6 +397,19 @@ void addCallbacks(std::vector<Entry>& out) {
                       .range(0, 1e9)
                       .unit("batches", "批")
                       .advanced());
+    out.push_back(Entry("callbacks", "evaluate.generate", integer, whole(0), "Answers to check", "检查的回答数",
+                        "Held-out questions that the model answers, greedily, at each evaluation; those that equal the expected answer are counted "
+                        "(exact match). 0: none.",
+                        "每次评估时让模型以贪心方式回答多少个留出的问题，并统计与标准答案完全一致的比例。0：不检查。")
+                      .range(0, 1e9)
+                      .unit("questions", "个问题")
+                      .when("kind=finetune"));
+    out.push_back(Entry("callbacks", "evaluate.generate_tokens", integer, whole(64), "Longest answer", "回答长度上限",
+                        "Tokens that the model may write for each of these questions.", "每个问题最多生成的词元数。")
+                      .range(1, 1048576)
+                      .unit("tokens", "词元")
+                      .advanced()
+                      .when("evaluate.generate!=0"));
     out.push_back(Entry("callbacks", "sample.every_steps", integer, whole(0), "Sample every", "采样间隔",
                         "Steps between two samples of text that the model writes. 0: none.", "两次让模型写样例文字之间的步数。0：不采样。")
                       .range(0, 1e12)

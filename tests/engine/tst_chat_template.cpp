@@ -344,7 +344,10 @@ private Q_SLOTS:
         QTemporaryDir folder;
         const fs::path path(folder.path().toStdString());
         QVERIFY(*storedChatTemplate(path) == nullptr);
-        QVERIFY(writeChatTemplate(*findChatTemplate("internlm2"), path));
+        std::ofstream(path / "tokenizer_config.json") << R"({"model_max_length": 9})";
+        QVERIFY(writeChatTemplate(*findChatTemplate("internlm2"), SpellingTokenizer({}), path));
+        const std::string config = *readFile(path / "tokenizer_config.json");
+        QVERIFY(config.find("model_max_length") != std::string::npos && config.find("<|im_start|>") != std::string::npos);
         const auto found = storedChatTemplate(path);
         QVERIFY(found && *found == findChatTemplate("internlm2"));
         std::ofstream(path / "chat_template.json") << R"({"format": "celloom-chat-template", "template": "future"})";

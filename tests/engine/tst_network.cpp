@@ -388,13 +388,15 @@ void TestNetwork::aHeadForLabelledPositionsAloneGivesTheSameLossAndGradients() {
 void TestNetwork::onlyAHeadAtTheEndCanBeAskedForAPart() {
     QVERIFY(makeTiny()->logitsComeFromTheHead());
     graph::Document document = must(families::buildPreset("baichuan-tiny"));
-    const auto softmax = graph::Cell{.name = "after", .type = "Tanh"};
-    document.main.cells.push_back(softmax);
+    graph::Cell after;
+    after.name = "after";
+    after.type = "Tanh";
+    document.main.cells.push_back(after);
     for (graph::Wire& wire : document.main.wires)
         if (wire.to.cell.empty()) wire.to = {"after", "x"};
-    document.main.wires.push_back({{"after", "y"}, {"", "logits"}});
+    document.main.wires.push_back({{"after", "out"}, {"", "logits"}});
     graph::Expansion expansion = graph::expand(document);
-    if (!expansion.ok()) QSKIP("the graph of this test no longer fits the catalogue");
+    if (!expansion.ok()) qFatal("%s", expansion.firstError().text().c_str());
     recipe::TreatmentTable plain;
     plain.cells.resize(expansion.model.cells.size());
     QVERIFY(!must(Network::create(std::move(expansion.model), plain, {}))->logitsComeFromTheHead());
