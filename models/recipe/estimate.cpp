@@ -42,7 +42,7 @@ Result<graph::ExpandedModel> modelOf(const Recipe& recipe) {
     CELLOOM_TRY(overrides, recipe.modelOverrides());
     const bool hasVocab =
         std::any_of(document.main.hyper.begin(), document.main.hyper.end(), [](const auto& hyper) { return hyper.name == "vocab"; });
-    if (hasVocab && recipe.text("tokenizer.path").empty() && !overrides.contains("vocab"))
+    if (hasVocab && recipe.text("tokenizer.path").empty() && recipe.text("model.weights").empty() && !overrides.contains("vocab"))
         overrides["vocab"] = recipe.integer("tokenizer.vocab_size");
     graph::Expansion expansion = graph::expand(document, overrides);
     if (!expansion.ok()) return tl::unexpected(expansion.firstError());

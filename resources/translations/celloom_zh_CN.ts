@@ -428,6 +428,96 @@
             <source>%1 as the tokenizer, of itself %2</source>
             <translation>%1（随分词器；模型自身为 %2）</translation>
         </message>
+        <message>
+            <source>Weights in float32</source>
+            <translation>float32 权重</translation>
+        </message>
+        <message>
+            <source>in bfloat16 or float16</source>
+            <translation>bfloat16 或 float16 权重</translation>
+        </message>
+        <message>
+            <source>config.json: %1 is not read.</source>
+            <translation>config.json：未读取 %1。</translation>
+        </message>
+        <message>
+            <source>%1: Python code, which is never run.</source>
+            <translation>%1：Python 代码，从不执行。</translation>
+        </message>
+        <message>
+            <source>%1 is named by the index, but not there.</source>
+            <translation>索引提到 %1，但文件不存在。</translation>
+        </message>
+        <message>
+            <source>%1: a tokenizer of a kind that is not read; only tokenizer.model is.</source>
+            <translation>%1：不支持的分词器格式；只读取 tokenizer.model。</translation>
+        </message>
+        <message>
+            <source>%1: weights in a format that is not read.</source>
+            <translation>%1：不支持的权重格式。</translation>
+        </message>
+        <message>
+            <source>Folder</source>
+            <translation>文件夹</translation>
+        </message>
+        <message>
+            <source>Parameters as it is there</source>
+            <translation>文件夹中模型的参数</translation>
+        </message>
+        <message>
+            <source>The recipe changes it, for example to the tokenizer&apos;s vocabulary: %1</source>
+            <translation>配方改变了它，例如改为分词器的词表：%1</translation>
+        </message>
+        <message>
+            <source>Weights together</source>
+            <translation>权重合计</translation>
+        </message>
+        <message>
+            <source>No weights: a model trained from this folder begins empty.</source>
+            <translation>没有权重：从该文件夹训练的模型从头开始。</translation>
+        </message>
+        <message>
+            <source>Type, says config.json</source>
+            <translation>类型（据 config.json）</translation>
+        </message>
+        <message>
+            <source>Tokenizer</source>
+            <translation>分词器</translation>
+        </message>
+        <message>
+            <source>none that can be read</source>
+            <translation>没有可读取的</translation>
+        </message>
+        <message>
+            <source>Not understood</source>
+            <translation>未能理解的内容</translation>
+        </message>
+        <message>
+            <source>Nothing: everything in the folder that matters was read.</source>
+            <translation>没有：文件夹中有关的内容都已读取。</translation>
+        </message>
+        <message>
+            <source>The folder has more files than were looked at.</source>
+            <translation>文件夹中的文件过多，未全部查看。</translation>
+        </message>
+        <message>
+            <source>The recipe&apos;s run begins with these weights.</source>
+            <translation>配方的运行从这些权重开始。</translation>
+        </message>
+        <message>
+            <source>Begin the run with these weights</source>
+            <translation>从这些权重开始运行</translation>
+        </message>
+        <message>
+            <source>Sets the recipe&apos;s initial weights, and its tokenizer where the folder has one</source>
+            <translation>设置配方的初始权重；文件夹有分词器时一并设置</translation>
+        </message>
+        <message numerus="yes">
+            <source>and %n more</source>
+            <translation>
+                <numerusform>另有 %n 项</numerusform>
+            </translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::LivePage</name>
@@ -712,6 +802,50 @@
         <message>
             <source>  (0 to %1)</source>
             <translation>  （0 到 %1）</translation>
+        </message>
+        <message>
+            <source>Open</source>
+            <translation>打开</translation>
+        </message>
+        <message>
+            <source>Open a model</source>
+            <translation>打开模型</translation>
+        </message>
+        <message>
+            <source>Open a model&apos;s folder: Hugging Face layout, a checkpoint, a run. It can be dropped on the window, too.</source>
+            <translation>打开模型文件夹：Hugging Face 布局、检查点或运行。也可以拖到窗口上。</translation>
+        </message>
+        <message>
+            <source>Open a folder…</source>
+            <translation>打开文件夹……</translation>
+        </message>
+        <message>
+            <source>Open a file…</source>
+            <translation>打开文件……</translation>
+        </message>
+        <message>
+            <source>Forget these</source>
+            <translation>清除记录</translation>
+        </message>
+        <message>
+            <source>Open a model&apos;s folder</source>
+            <translation>打开模型文件夹</translation>
+        </message>
+        <message>
+            <source>Open a model&apos;s file</source>
+            <translation>打开模型文件</translation>
+        </message>
+        <message>
+            <source>Models (config.json *.cells.json)</source>
+            <translation>模型 (config.json *.cells.json)</translation>
+        </message>
+        <message>
+            <source>%1 cannot be opened; the model stays as it was.</source>
+            <translation>无法打开 %1；当前模型保持不变。</translation>
+        </message>
+        <message>
+            <source>All files (*)</source>
+            <translation>所有文件 (*)</translation>
         </message>
     </context>
     <context>

@@ -68,6 +68,14 @@ private Q_SLOTS:
         QVERIFY(!level.wires.empty());
     }
 
+    void hyperParametersOfAnInnerLevelHaveTheirValues() {
+        const ModelAnalysis analysis = analysisOf("internlm2-7b"); // 32 query heads of 4096 / 32 numbers, 8 key/value heads
+        const ModelLevel level = makeLevel(analysis, {{"layers", 3}, {"attention", 0}});
+        QCOMPARE(std::get<std::int64_t>(level.hyper.at("kv_heads")), std::int64_t(8));
+        QCOMPARE(std::get<std::int64_t>(level.hyper.at("heads")), std::int64_t(32));
+        QCOMPARE(std::get<std::int64_t>(level.hyper.at("head_dim")), std::int64_t(128));
+    }
+
     void steppingInShowsOneInstanceWithItsTreatment() {
         const ModelAnalysis analysis = analysisOf("baichuan-tiny", {"layers.1.**: freeze"});
         QVERIFY(!analysis.ruleError);

@@ -4,6 +4,7 @@
 #include "ui/common/recipe_document.h"
 #include "ui/common/run_store.h"
 #include "ui/common/theme.h"
+#include "ui/editor/model_page.h"
 #include "ui/history/history_page.h"
 #include "ui/live/live_page.h"
 #include "ui/shell/language.h"
@@ -16,8 +17,10 @@
 #include <QAbstractButton>
 #include <QApplication>
 #include <QComboBox>
+#include <QDragEnterEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMimeData>
 #include <QPlainTextEdit>
 #include <QProcess>
 #include <QPushButton>
@@ -135,6 +138,58 @@ private Q_SLOTS:
         for (ThemeMode mode : {ThemeMode::Dark, ThemeMode::Light}) bench.theme.setMode(mode);
         bench.language.choose(QStringLiteral("en"));
         QApplication::sendPostedEvents();
+    }
+
+    void aFolderThatIsDroppedBecomesTheModel() {
+        Bench bench;
+        const QString folder = QStringLiteral(CELLOOM_FIXTURES "/internlm2");
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(folder)});
+        QDragEnterEvent enter({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(bench.window.get(), &enter);
+        QVERIFY(enter.isAccepted());
+        QDropEvent drop({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(bench.window.get(), &drop);
+        QVERIFY(bench.isInFront<ModelPage>());
+        QTRY_COMPARE(QString::fromStdString(bench.recipe.recipe().text("model.source")), folder);
+        QTRY_VERIFY(bench.analyser.isSettled() && bench.analyser.latest()->source == folder.toStdString());
+        QVERIFY(bench.analyser.latest()->folder);
+        QCOMPARE(bench.analyser.latest()->folder->weights.size(), std::size_t(1));
+        QStringList shown;
+        for (const auto* label : bench.window->findChildren<QLabel*>())
+            if (label->isVisible()) shown.append(label->text());
+        QVERIFY2(shown.contains(QStringLiteral("model.safetensors")), qPrintable(shown.join('|')));
+        QCOMPARE(bench.settings.value(QStringLiteral("models/recent")).toStringList(), QStringList{folder});
+        for (auto* button : bench.window->findChildren<QPushButton*>())
+            if (button->text() == QStringLiteral("Begin the run with these weights")) QTest::mouseClick(button, Qt::LeftButton);
+        QCOMPARE(QString::fromStdString(bench.recipe.recipe().text("model.weights")), folder);
+    }
+
+    void aFolderThatDoesNotOpenChangesNothing() {
+        Bench bench;
+        const std::string before = bench.recipe.recipe().toJson();
+        bench.window->showPage(PageId::Model);
+        auto* page = bench.window->findChild<ModelPage*>();
+        page->open(bench.folder.path()); // holds no model
+        auto* notice = page->findChild<Notice*>();
+        QTRY_VERIFY(notice->isVisible());
+        QString said;
+        for (const auto* label : notice->findChildren<QLabel*>()) said += label->text();
+        QVERIFY2(said.contains(QStringLiteral("the model stays as it was")) && said.contains(QStringLiteral("config.json")), qPrintable(said));
+        QCOMPARE(bench.recipe.recipe().toJson(), before);
+        QVERIFY(bench.settings.value(QStringLiteral("models/recent")).toStringList().isEmpty());
+        page->open(QStringLiteral(CELLOOM_FIXTURES "/internlm")); // the message goes when one opens
+        QTRY_VERIFY(!notice->isVisible());
+    }
+
+    void otherThingsCannotBeDropped() {
+        Bench bench;
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(QStringLiteral(CELLOOM_FIXTURES "/internlm2/model.safetensors"))});
+        QDragEnterEvent enter({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+        enter.ignore();
+        QApplication::sendEvent(bench.window.get(), &enter);
+        QVERIFY(!enter.isAccepted());
     }
 
     void runNeedsAnEngineAndSaysSo() {

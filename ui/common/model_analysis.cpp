@@ -37,20 +37,23 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
         analysis.openError = overrides.error();
         return analysis;
     }
-    auto document = families::openModel(recipe.withAbsolutePaths().text("model.source"));
+    const std::string source = recipe.withAbsolutePaths().text("model.source");
+    if (std::filesystem::path(source).is_absolute()) analysis.folder = families::folderContents(source);
+    auto document = families::openModel(source);
     if (!document) {
         analysis.openError = document.error();
         return analysis;
     }
     analysis.document = std::move(*document);
     // The vocabulary follows the tokenizer that the run trains, unless it is overridden: as the engine does.
-    const bool trainsTokenizer = recipe.text("tokenizer.path").empty() && recipe.text("data.format") != "tokens";
+    const bool trainsTokenizer = recipe.text("tokenizer.path").empty() && recipe.text("model.weights").empty() && recipe.text("data.format") != "tokens";
     const auto& hyper = analysis.document.main.hyper;
     const bool hasVocabulary =
         std::any_of(hyper.begin(), hyper.end(), [](const graph::HyperParameter& one) { return one.name == kVocabulary; });
     if (trainsTokenizer && hasVocabulary)
         analysis.vocabularyFollowsTokenizer = overrides->emplace(kVocabulary, recipe.integer("tokenizer.vocab_size")).second;
     analysis.expansion = graph::expand(analysis.document, *overrides);
+    if (analysis.folder && !overrides->empty()) analysis.ownParameters = graph::expand(analysis.document).model.parameterCount();
     if (!analysis.expansion.ok()) return analysis;
     analysis.costs = graph::costs(analysis.expansion.model, {{"B", analysis.batch}, {"T", analysis.sequence}});
     resolveTreatment(recipe, analysis);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/base/result.h"
+#include "models/families/folder_contents.h"
 #include "models/graph/cost.h"
 #include "models/graph/document.h"
 #include "models/graph/expand.h"
@@ -27,6 +28,8 @@ struct ModelAnalysis {
     std::vector<graph::Cost> costs;           // of one micro-batch, in the order of expansion.model.cells; empty when there are errors
     recipe::TreatmentTable treatment;         // empty when the rules could not be resolved
     std::optional<recipe::Estimate> estimate; // of a whole run; not there when there are errors
+    std::optional<families::FolderContents> folder; // where the model is a folder or a file in one; filled also when it cannot be opened
+    std::int64_t ownParameters = 0; // of a folder's model as it is, where the recipe changes it; else 0
     std::optional<Error> openError;           // the model could not be opened: nothing else is filled
     std::optional<Error> ruleError;
     std::int64_t batch = 1, sequence = 1;    // what the costs were counted with

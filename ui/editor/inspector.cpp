@@ -2,6 +2,7 @@
 
 #include "models/catalog/catalog.h"
 #include "ui/common/format.h"
+#include "ui/common/recipe_document.h"
 #include "ui/common/widgets.h"
 #include "ui/shell/language.h"
 #include "ui/shell/services.h"
@@ -9,6 +10,7 @@
 #include <QCoreApplication>
 #include <QEvent>
 #include <QHBoxLayout>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QVBoxLayout>
 
@@ -17,6 +19,8 @@
 namespace celloom::ui {
 
 namespace {
+
+constexpr std::size_t kShownFiles = 6, kShownRemarks = 12;
 
 template <class Value> QString valueText(const Value& value) {
     return std::visit(
@@ -112,6 +116,7 @@ void Inspector::rebuild() {
         const bool isMain = m_level.prefix.empty();
         addTitle(fromUtf8(m_level.graph->name), isMain ? tr("model") : tr("composite"),
                  fromUtf8(m_level.prefix.substr(0, m_level.prefix.size() - (isMain ? 0 : 1))), fromUtf8(m_level.graph->note));
+        if (isMain) addFolder(); // what one wants to know first of a folder that was opened just now
         addHyper(m_level.graph->hyper, isMain);
         std::vector<std::size_t> all;
         for (std::size_t i = 0; i < model.cells.size(); ++i) {
@@ -120,6 +125,7 @@ void Inspector::rebuild() {
         std::int64_t parameters = 0;
         for (const LevelBox& box : m_level.boxes) parameters += box.parameters;
         addCosts(all, parameters);
+        if (isMain) addWeightSizes(parameters);
         addTreatment(all);
     } else {
         const LevelBox& box = m_level.boxes[*m_box];
@@ -191,13 +197,13 @@ void Inspector::addPair(const QString& name, const QString& value, const QString
 void Inspector::addHyper(const std::vector<graph::HyperParameter>& hyper, bool isMain) {
     if (hyper.empty()) return;
     addHeading(tr("Hyper-parameters"));
-    const auto& resolved = m_analysis->expansion.model.hyper;
+    const auto& resolved = m_level.hyper;
     for (const graph::HyperParameter& one : hyper) {
         QString value = valueText(one.value);
         const auto found = resolved.find(one.name);
-        if (isMain && found != resolved.end()) {
+        if (found != resolved.end()) {
             const QString number = valueText(found->second);
-            if (m_analysis->vocabularyFollowsTokenizer && one.name == "vocab" && number != value)
+            if (isMain && m_analysis->vocabularyFollowsTokenizer && one.name == "vocab" && number != value)
                 value = tr("%1 as the tokenizer, of itself %2").arg(number, value);
             else if (number != value)
                 value = std::holds_alternative<std::string>(one.value) ? QStringLiteral("%1 = %2").arg(number, value) : number;
@@ -254,6 +260,91 @@ void Inspector::addCosts(const std::vector<std::size_t>& instances, std::int64_t
     addPair(tr("FLOPs per token, forward"), Format::shortCount(sum.forwardFlops / tokens));
     addPair(tr("Activations in float32"), Format::bytes(static_cast<double>(sum.activationValues) * 4),
             tr("Kept for the backward pass at batch %1, sequence %2").arg(m_analysis->batch).arg(m_analysis->sequence));
+}
+
+/// What the weights alone take, in memory and on disk.
+void Inspector::addWeightSizes(std::int64_t parameters) {
+    const auto count = static_cast<double>(parameters);
+    addPair(tr("Weights in float32"), Format::bytes(4 * count));
+    addPair(tr("in bfloat16 or float16"), Format::bytes(2 * count));
+}
+
+void Inspector::addNote(const QString& text) {
+    auto* label = makeLabel("muted", m_content);
+    label->setText(text);
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_rows->addWidget(label);
+}
+
+namespace {
+
+QString remarkText(const families::NotUnderstood& remark) {
+    using Kind = families::NotUnderstood::Kind;
+    const QString what = fromUtf8(remark.what);
+    switch (remark.kind) {
+    case Kind::ConfigKey:
+        return Inspector::tr("config.json: %1 is not read.").arg(what);
+    case Kind::RemoteCode:
+        return Inspector::tr("%1: Python code, which is never run.").arg(what);
+    case Kind::MissingShard:
+        return Inspector::tr("%1 is named by the index, but not there.").arg(what);
+    case Kind::Tokenizer:
+        return Inspector::tr("%1: a tokenizer of a kind that is not read; only tokenizer.model is.").arg(what);
+    case Kind::ForeignWeights:
+        return Inspector::tr("%1: weights in a format that is not read.").arg(what);
+    }
+    return what;
+}
+
+} // namespace
+
+/// What lies in the model's folder, and what of it was not understood.
+void Inspector::addFolder() {
+    if (!m_analysis->folder) return;
+    const families::FolderContents& folder = *m_analysis->folder;
+    addHeading(tr("Folder"));
+    auto* where = makeLabel("mono", m_content);
+    where->setText(pathText(folder.path));
+    where->setWordWrap(true);
+    where->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_rows->addWidget(where);
+    if (m_analysis->ownParameters > 0 && m_analysis->ownParameters != m_analysis->expansion.model.parameterCount())
+        addPair(tr("Parameters as it is there"), Format::shortCount(static_cast<double>(m_analysis->ownParameters)),
+                tr("The recipe changes it, for example to the tokenizer's vocabulary: %1").arg(Format::count(m_analysis->ownParameters)));
+    for (std::size_t i = 0; i < folder.weights.size() && i < kShownFiles; ++i)
+        addPair(fromUtf8(folder.weights[i].name), Format::bytes(static_cast<double>(folder.weights[i].bytes)));
+    if (folder.weights.size() > kShownFiles) addNote(tr("and %n more", "", static_cast<int>(folder.weights.size() - kShownFiles)));
+    if (folder.weights.size() > 1) addPair(tr("Weights together"), Format::bytes(static_cast<double>(folder.weightBytes())));
+    if (folder.weights.empty()) addNote(tr("No weights: a model trained from this folder begins empty."));
+    if (!folder.statedType.empty()) addPair(tr("Type, says config.json"), fromUtf8(folder.statedType));
+    addPair(tr("Tokenizer"), folder.hasTokenizer ? QStringLiteral("tokenizer.model") : tr("none that can be read"));
+    addStartButton(folder);
+
+    addHeading(tr("Not understood"));
+    if (folder.notUnderstood.empty()) addNote(tr("Nothing: everything in the folder that matters was read."));
+    for (std::size_t i = 0; i < folder.notUnderstood.size() && i < kShownRemarks; ++i) addNote(remarkText(folder.notUnderstood[i]));
+    if (folder.notUnderstood.size() > kShownRemarks) addNote(tr("and %n more", "", static_cast<int>(folder.notUnderstood.size() - kShownRemarks)));
+    if (folder.isCut) addNote(tr("The folder has more files than were looked at."));
+}
+
+/// A run may begin with the folder's weights and its tokenizer, where it does not already.
+void Inspector::addStartButton(const families::FolderContents& folder) {
+    const recipe::Recipe& recipe = m_services.recipe.recipe();
+    const std::string path = toUtf8(pathText(folder.path));
+    if (folder.weights.empty()) return;
+    if (recipe.text("model.weights") == path) {
+        addNote(tr("The recipe's run begins with these weights."));
+        return;
+    }
+    auto* button = new QPushButton(tr("Begin the run with these weights"), m_content);
+    button->setToolTip(tr("Sets the recipe's initial weights, and its tokenizer where the folder has one"));
+    const bool hasTokenizer = folder.hasTokenizer;
+    connect(button, &QPushButton::clicked, this, [this, path, hasTokenizer] {
+        m_services.recipe.setValue(QStringLiteral("model.weights"), path);
+        if (hasTokenizer) m_services.recipe.setValue(QStringLiteral("tokenizer.path"), path + "/tokenizer.model");
+    });
+    m_rows->addWidget(button);
 }
 
 void Inspector::addTreatment(const std::vector<std::size_t>& instances) {

@@ -33,6 +33,10 @@ private:
     void addParameters(const LevelBox& box);
     void addHyper(const std::vector<graph::HyperParameter>& hyper, bool isMain);
     void addCosts(const std::vector<std::size_t>& instances, std::int64_t parameters);
+    void addWeightSizes(std::int64_t parameters);
+    void addNote(const QString& text);
+    void addFolder();
+    void addStartButton(const families::FolderContents& folder);
     void addTreatment(const std::vector<std::size_t>& instances);
 
     Services& m_services;

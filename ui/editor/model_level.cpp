@@ -1,6 +1,7 @@
 #include "ui/editor/model_level.h"
 
 #include "models/catalog/catalog.h"
+#include "models/graph/expression.h"
 
 #include <algorithm>
 #include <charconv>
@@ -142,6 +143,32 @@ const graph::Graph* graphAt(const ModelAnalysis& analysis, const LevelPath& path
     return graph;
 }
 
+/// What a value written in the document comes to; a text that is no expression stays as it is.
+graph::ResolvedValue resolved(const graph::ParamValue& value, const graph::Scope& scope) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (!text) return std::visit([](const auto& held) { return graph::ResolvedValue(held); }, value);
+    auto evaluated = graph::evaluate(*text, scope);
+    return evaluated ? *evaluated : graph::ResolvedValue(*text);
+}
+
+/// The hyper-parameters of the graph at `path`: handed down from level to level, as the expansion does.
+graph::Scope hyperAt(const ModelAnalysis& analysis, const LevelPath& path) {
+    graph::Scope scope = analysis.expansion.model.hyper;
+    const graph::Graph* graph = &analysis.document.main;
+    for (const LevelStep& step : path) {
+        const graph::Cell* cell = findCell(*graph, step.cell);
+        graph = cell ? compositeOf(analysis.document, *cell) : nullptr;
+        if (!graph) return {};
+        graph::Scope inner;
+        for (const graph::HyperParameter& parameter : graph->hyper) {
+            const auto given = cell->params.find(parameter.name);
+            inner[parameter.name] = given != cell->params.end() ? resolved(given->second, scope) : resolved(parameter.value, inner);
+        }
+        scope = std::move(inner);
+    }
+    return scope;
+}
+
 } // namespace
 
 bool isValid(const ModelAnalysis& analysis, const LevelPath& path) {
@@ -186,6 +213,7 @@ ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
     ModelLevel level;
     level.graph = graphAt(analysis, path, &level.prefix);
     CELLOOM_CHECK(level.graph);
+    level.hyper = hyperAt(analysis, path);
     const ShapeFinder shapes(analysis);
     std::map<std::string, std::size_t> inputs, cells, outputs;
     for (const graph::Port& port : level.graph->inputs) {

@@ -8,6 +8,7 @@
 #include <QStringList>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,6 +44,7 @@ struct LevelWire {
 struct ModelLevel {
     const graph::Graph* graph = nullptr; // owned by the analysis
     std::string prefix;                  // "layers.0." or empty
+    std::map<std::string, graph::ResolvedValue> hyper; // of this instance of the graph, evaluated; without those that have an error
     std::vector<LevelBox> boxes;
     std::vector<LevelWire> wires;
 };

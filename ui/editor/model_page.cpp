@@ -8,14 +8,22 @@
 #include "ui/editor/graph_view.h"
 #include "ui/editor/inspector.h"
 #include "ui/shell/language.h"
+#include "ui/shell/notice.h"
 #include "ui/shell/services.h"
 
 #include <QComboBox>
+#include <QCoreApplication>
+#include <QFileDialog>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QListWidget>
+#include <QMenu>
+#include <QPointer>
 #include <QPushButton>
 #include <QSpinBox>
+#include <QSettings>
 #include <QStackedWidget>
+#include <QThreadPool>
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -25,6 +33,9 @@ namespace celloom::ui {
 namespace {
 constexpr int kPatienceMs = 400; // layouts faster than this never show that they take time
 constexpr int kInspectorWidth = 308;
+constexpr int kMostRecent = 8;
+constexpr int kRecentWidth = 420; // pixels of a path in the menu
+const QString kRecentKey = QStringLiteral("models/recent");
 } // namespace
 
 ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_services(services), m_layouter(new GraphLayouter(this)) {
@@ -34,6 +45,8 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     auto* left = new QVBoxLayout;
     left->setSpacing(0);
     left->addWidget(buildToolRow());
+    m_notice = new Notice(services.theme, this);
+    left->addWidget(m_notice);
     left->addWidget(buildCanvas(), 1);
     left->addWidget(buildProblems());
     layout->addLayout(left, 1);
@@ -93,6 +106,13 @@ QWidget* ModelPage::buildToolRow() {
         showLevel();
     });
     layout->addWidget(m_preset);
+    m_open = makeQuietButton(bar);
+    m_open->setPopupMode(QToolButton::InstantPopup);
+    m_open->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    m_openMenu = new QMenu(m_open);
+    connect(m_openMenu, &QMenu::aboutToShow, this, &ModelPage::fillRecent);
+    m_open->setMenu(m_openMenu);
+    layout->addWidget(m_open);
     layout->addSpacing(6);
     layout->addWidget(m_trailHolder);
     layout->addWidget(m_instanceLabel);
@@ -121,6 +141,7 @@ QWidget* ModelPage::buildToolRow() {
     const auto setIcons = [this, minus, plus, fit] {
         minus->setIcon(m_services.theme.icon(QStringLiteral("minus")));
         plus->setIcon(m_services.theme.icon(QStringLiteral("plus")));
+        m_open->setIcon(m_services.theme.icon(QStringLiteral("folder")));
         fit->setIcon(m_services.theme.icon(QStringLiteral("fit")));
     };
     setIcons();
@@ -128,6 +149,9 @@ QWidget* ModelPage::buildToolRow() {
     texts.add([this, minus, plus, fit] {
         m_preset->setAccessibleName(tr("Model"));
         m_preset->setToolTip(tr("The model of the recipe"));
+        m_open->setText(tr("Open"));
+        m_open->setAccessibleName(tr("Open a model"));
+        m_open->setToolTip(tr("Open a model's folder: Hugging Face layout, a checkpoint, a run. It can be dropped on the window, too."));
         m_instanceLabel->setText(tr("instance"));
         m_instance->setAccessibleName(tr("Instance of the repeated cell"));
         minus->setToolTip(tr("Smaller (−)"));
@@ -196,10 +220,83 @@ void ModelPage::fillPresets() {
     }
     int index = m_preset->findData(current);
     if (index < 0) {
-        m_preset->addItem(current, current);
+        m_preset->addItem(QFileInfo(current).fileName(), current);
         index = m_preset->count() - 1;
+        m_preset->setItemData(index, current, Qt::ToolTipRole);
     }
     m_preset->setCurrentIndex(index);
+}
+
+// ---- opening ----
+
+bool ModelPage::canOpen(const QString& path) {
+    const QFileInfo about(path);
+    return about.isDir() || about.fileName() == QLatin1String("config.json") || path.endsWith(QLatin1String(".cells.json"));
+}
+
+void ModelPage::fillRecent() {
+    m_openMenu->clear();
+    connect(m_openMenu->addAction(tr("Open a folder…")), &QAction::triggered, this, &ModelPage::chooseFolder);
+    connect(m_openMenu->addAction(tr("Open a file…")), &QAction::triggered, this, &ModelPage::chooseFile);
+    const QStringList recent = m_services.settings.value(kRecentKey).toStringList();
+    if (recent.isEmpty()) return;
+    m_openMenu->addSeparator();
+    for (const QString& path : recent) {
+        QString name = m_openMenu->fontMetrics().elidedText(path, Qt::ElideMiddle, kRecentWidth);
+        QAction* action = m_openMenu->addAction(name.replace(QLatin1Char('&'), QLatin1String("&&")));
+        action->setToolTip(path);
+        connect(action, &QAction::triggered, this, [this, path] { open(path); });
+    }
+    m_openMenu->addSeparator();
+    connect(m_openMenu->addAction(tr("Forget these")), &QAction::triggered, this, [this] { m_services.settings.remove(kRecentKey); });
+}
+
+void ModelPage::chooseFolder() {
+    auto* dialog = new QFileDialog(window(), tr("Open a model's folder"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    const QStringList recent = m_services.settings.value(kRecentKey).toStringList();
+    if (!recent.isEmpty()) dialog->setDirectory(QFileInfo(recent.front()).absolutePath());
+    connect(dialog, &QFileDialog::fileSelected, this, &ModelPage::open);
+    dialog->open();
+}
+
+void ModelPage::chooseFile() {
+    auto* dialog = new QFileDialog(window(), tr("Open a model's file"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    dialog->setNameFilters({tr("Models (config.json *.cells.json)"), tr("All files (*)")});
+    connect(dialog, &QFileDialog::fileSelected, this, &ModelPage::open);
+    dialog->open();
+}
+
+void ModelPage::open(const QString& path) {
+    const int number = ++m_openings;
+    const QPointer<ModelPage> page(this);
+    QThreadPool::globalInstance()->start([page, number, path] { // a folder may lie on a slow disk
+        std::optional<Error> error;
+        if (auto document = families::openModel(path.toStdString()); !document)
+            error = document.error();
+        else if (const graph::Expansion expansion = graph::expand(*document); !expansion.ok())
+            error = expansion.firstError();
+        QMetaObject::invokeMethod(qApp, [page, number, path, error] {
+            if (page && number == page->m_openings) page->finishOpening(path, error);
+        });
+    });
+}
+
+void ModelPage::finishOpening(const QString& path, const std::optional<Error>& error) {
+    if (error) {
+        m_notice->show(Notice::Level::Error, tr("%1 cannot be opened; the model stays as it was.").arg(path) + QLatin1Char('\n') + Format::error(*error));
+        return;
+    }
+    m_notice->hide();
+    QStringList recent = m_services.settings.value(kRecentKey).toStringList();
+    recent.removeAll(path);
+    recent.prepend(path);
+    m_services.settings.setValue(kRecentKey, recent.mid(0, kMostRecent));
+    m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(path));
 }
 
 QString ModelPage::context() const {

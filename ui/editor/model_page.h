@@ -12,6 +12,7 @@ class QHBoxLayout;
 class QLabel;
 class QListWidget;
 class QListWidgetItem;
+class QMenu;
 class QSpinBox;
 class QStackedWidget;
 class QTimer;
@@ -22,6 +23,7 @@ namespace celloom::ui {
 class EmptyState;
 class GraphView;
 class Inspector;
+class Notice;
 struct Services;
 
 class ModelPage : public Page {
@@ -29,6 +31,12 @@ class ModelPage : public Page {
 public:
     explicit ModelPage(Services& services, QWidget* parent = nullptr);
     [[nodiscard]] QString context() const override;
+
+    /// Makes the model at `path` (a folder, a config.json, a .cells.json) the recipe's, once it is known that it opens; else says why not
+    /// and changes nothing.
+    void open(const QString& path);
+    /// Whether open() would look at such a path: a folder, or one of the files.
+    [[nodiscard]] static bool canOpen(const QString& path);
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -39,6 +47,10 @@ private:
     QWidget* buildCanvas();
     QWidget* buildProblems();
     void fillPresets();
+    void fillRecent();
+    void chooseFolder();
+    void chooseFile();
+    void finishOpening(const QString& path, const std::optional<Error>& error);
     void onAnalysis(const ModelAnalysisPtr& analysis);
     void showLevel();
     void showProblems();
@@ -54,6 +66,10 @@ private:
     LevelPath m_path;
     ModelLevel m_level;
     QComboBox* m_preset;
+    QToolButton* m_open;
+    QMenu* m_openMenu;
+    Notice* m_notice;
+    int m_openings = 0; // only the newest one counts
     QHBoxLayout* m_trail;
     QWidget* m_trailHolder;
     QLabel* m_instanceLabel;

@@ -17,13 +17,16 @@
 
 #include <QApplication>
 #include <QCloseEvent>
+#include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
+#include <QMimeData>
 #include <QScreen>
 #include <QSettings>
 #include <QShortcut>
 #include <QStackedWidget>
+#include <QUrl>
 #include <QVBoxLayout>
 
 namespace celloom::ui {
@@ -59,6 +62,7 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
     column->addWidget(m_bottom);
     setCentralWidget(central);
 
+    setAcceptDrops(true);
     buildPages(m_stack);
     connectEngine();
     addShortcuts();
@@ -78,7 +82,9 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
         static const QStringList matters{
             QStringLiteral("train.batch_size"),     QStringLiteral("train.sequence_length"), QStringLiteral("rules"),
             QStringLiteral("tokenizer.vocab_size"), QStringLiteral("tokenizer.path"),        QStringLiteral("train.accumulation"),
-            QStringLiteral("precision.amp_level"),  QStringLiteral("checkpoint.keep_max"),   QStringLiteral("checkpoint.keep_best")};
+            QStringLiteral("precision.amp_level"),  QStringLiteral("checkpoint.keep_max"),   QStringLiteral("checkpoint.keep_best"),
+            QStringLiteral("data.attention"),       QStringLiteral("data.validation"),       QStringLiteral("data.validation_fraction"),
+            QStringLiteral("train.z_loss"),         QStringLiteral("optimizer.type"),        QStringLiteral("device")};
         if (key.startsWith(QLatin1String("model.")) || matters.contains(key)) analyse();
     });
     connect(&services.analyser, &ModelAnalyser::ready, this, [this] {
@@ -205,6 +211,30 @@ void MainWindow::showWelcome() {
     m_stack->setCurrentWidget(m_welcome);
     m_pages->clearCurrent();
     refreshContext();
+}
+
+namespace {
+
+/// The one model that is dragged, or nothing.
+QString draggedModel(const QMimeData& data) {
+    const QList<QUrl> urls = data.urls();
+    if (urls.size() != 1 || !urls.front().isLocalFile()) return {};
+    const QString path = urls.front().toLocalFile();
+    return ModelPage::canOpen(path) ? path : QString();
+}
+
+} // namespace
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+    if (!draggedModel(*event->mimeData()).isEmpty()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+    const QString path = draggedModel(*event->mimeData());
+    if (path.isEmpty()) return;
+    event->acceptProposedAction();
+    showPage(PageId::Model);
+    m_model->open(path);
 }
 
 void MainWindow::refreshContext() {
