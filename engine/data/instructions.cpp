@@ -196,7 +196,11 @@ public:
             if (line.ends_with('\r')) line.pop_back();
             if (line.find_first_not_of(" \t") == std::string::npos) continue;
             auto parsed = graph::parseJson(line, {}, {kMaxRowBytes, kMaxDepth});
-            if (!parsed) return Result<json>(fail("is no JSON (" + parsed.error().place + (parsed.error().place.empty() ? "" : ": ") + parsed.error().message + ")"));
+            if (!parsed) { // a part of a sentence
+                std::string said = parsed.error().message;
+                if (said.ends_with('.')) said.pop_back();
+                return Result<json>(fail(std::move(said)));
+            }
             return Result<json>(std::move(*parsed));
         }
         return {};

@@ -34,7 +34,7 @@ struct Estimate {
 };
 
 /// Fails where the model or its rules are refused. The vocabulary is the one the run will have: of the tokenizer to be trained, unless
-/// model.overrides or a given tokenizer decides.
+/// model.overrides, a given tokenizer or weights to start from decide.
 Result<Estimate> estimate(const Recipe& recipe);
 
 /// What a prediction needs: weights, and for each token of the context the keys and values of every attention.

@@ -136,7 +136,7 @@ private Q_SLOTS:
         const auto set = read(good + good + R"({"instruction": "Q"})" "\n" + good + "{\"instruction\": \n" + good);
         QVERIFY(!set);
         const QString text = QString::fromStdString(set.error().text());
-        for (const char* part : {"rows.jsonl", "row 3 lacks \"output\"", "row 5 is no JSON", "Nothing was imported"}) QVERIFY2(text.contains(part), qPrintable(text));
+        for (const char* part : {"rows.jsonl", "row 3 lacks \"output\"", "row 5 is not valid JSON", "Nothing was imported"}) QVERIFY2(text.contains(part), qPrintable(text));
     }
 
     void theFittingFormatIsSuggested_data() { // cases.md 3: a chat file opened as instruction and answer
