@@ -25,7 +25,7 @@ void addRunVerbs(CLI::App& app,
                  Invocation& invocation); // serve, run, resume, list, show, stop, pause, continue, save, delete, export-metrics
 void addModelVerbs(CLI::App& app, Invocation& invocation);      // forward
 void addGenerateVerbs(CLI::App& app, Invocation& invocation);   // predict, perplexity
-void addCheckpointVerbs(CLI::App& app, Invocation& invocation); // export-model
+void addCheckpointVerbs(CLI::App& app, Invocation& invocation); // import, export-model, verify
 void addDataVerbs(CLI::App& app, Invocation& invocation);       // data preview
 void addMachineVerbs(CLI::App& app, Invocation& invocation);    // estimate, selftest, doctor
 void addTrainVerbs(CLI::App& app, Invocation& invocation);      // child

@@ -23,6 +23,8 @@ constexpr std::array kTypeNames = {
     TypeName{"UInt32", ElementType::UInt32},     TypeName{"UInt16", ElementType::UInt16},   TypeName{"UInt8", ElementType::UInt8},
     TypeName{"Bool", ElementType::Bool}};
 
+constexpr std::uint64_t kPieceBytes = 512 << 20;
+
 /// One field of a message: a number, or a part of the file.
 struct Field {
     std::uint64_t number = 0;
@@ -217,6 +219,29 @@ private:
 };
 
 } // namespace
+
+std::vector<std::pair<std::string, Extent>> mindSporeRecords(const std::string& name, ElementType type,
+                                                             const std::vector<std::int64_t>& shape, std::uint64_t bytes) {
+    const auto varint = [](std::uint64_t value) {
+        std::string out;
+        for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+        return out + static_cast<char>(value);
+    };
+    const auto head = [&](int field, std::uint64_t length) { return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(length); };
+    const std::string typeName =
+        std::find_if(kTypeNames.begin(), kTypeNames.end(), [&](const TypeName& t) { return t.type == type; })->name;
+    std::string facts;
+    for (const std::int64_t dim : shape) facts += varint(1 << 3) + varint(static_cast<std::uint64_t>(dim));
+    facts += head(2, typeName.size()) + typeName;
+    std::vector<std::pair<std::string, Extent>> out;
+    for (std::uint64_t at = 0; at < bytes || at == 0; at += kPieceBytes) {
+        const std::uint64_t length = std::min(kPieceBytes, bytes - at);
+        const std::string content = head(3, length), tag = head(1, name.size()) + name;
+        const std::string tensor = head(2, facts.size() + content.size() + length) + facts + content;
+        out.emplace_back(head(1, tag.size() + tensor.size() + length) + tag + tensor, Extent{at, length});
+    }
+    return out;
+}
 
 Result<TensorTable> readMindSporeTable(std::string_view file) {
     return Reader(file).read();

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace celloom::engine {
@@ -79,5 +80,10 @@ const char* safetensorsCode(ElementType type);
 Result<TensorTable> readTorchTable(std::string_view file);
 /// MindSpore's .ckpt: protobuf, a tensor's pieces as consecutive records of one name.
 Result<TensorTable> readMindSporeTable(std::string_view file);
+
+/// What a writer puts before each piece of a contiguous tensor of `bytes` bytes, and which part of it follows: one piece, or several of at
+/// most 512 MB.
+std::vector<std::pair<std::string, Extent>> mindSporeRecords(const std::string& name, ElementType type,
+                                                             const std::vector<std::int64_t>& shape, std::uint64_t bytes);
 
 } // namespace celloom::engine

@@ -281,9 +281,8 @@ Error trainingError(const TokenizerTraining& training, const std::string& said) 
 std::vector<std::int64_t> Tokenizer::encodePlain(const std::string& text, bool) const { return encode(text); }
 
 std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path& model) {
-    std::vector<std::filesystem::path> out;
+    std::vector<std::filesystem::path> out{model};
     std::error_code error;
-    if (std::filesystem::is_regular_file(model, error)) out.push_back(model);
     for (const char* name : {"tokenizer_config.json", "added_tokens.json", "special_tokens_map.json", "chat_template.json"})
         if (const auto path = model.parent_path() / name; std::filesystem::is_regular_file(path, error)) out.push_back(path);
     return out;

@@ -48,7 +48,7 @@ public:
     virtual std::vector<std::int64_t> encodePlain(const std::string& text, bool isContinuation = false) const;
 };
 
-/// The files that make up a tokenizer, as far as they are there: the model, and what lies beside it and belongs to it.
+/// The files that make up a tokenizer: the model, there or not, and what lies beside it and belongs to it.
 std::vector<std::filesystem::path> tokenizerFiles(const std::filesystem::path& model);
 
 /// Ids in one by one, text deltas out; bytes of an unfinished character are kept back (cases.md 1).
