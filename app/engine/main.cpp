@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
     celloom::app::addGenerateVerbs(app, invocation);
     celloom::app::addCheckpointVerbs(app, invocation);
     celloom::app::addDataVerbs(app, invocation);
+    celloom::app::addChatVerbs(app, invocation);
     celloom::app::addMachineVerbs(app, invocation);
     celloom::app::addTrainVerbs(app, invocation);
 

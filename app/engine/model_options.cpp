@@ -19,6 +19,18 @@ void addModelOptions(CLI::App& verb, ModelOptions& options) {
         ->capture_default_str();
 }
 
+void addSamplingOptions(CLI::App& verb, engine::SamplingOptions& sampling, std::vector<std::string>& stopTexts) {
+    sampling.temperature = 0.8;
+    sampling.topP = 0.95;
+    verb.add_option("--max-new-tokens", sampling.maxNewTokens, "Tokens to write at most")->check(CLI::Range(1, 1000000))->capture_default_str();
+    verb.add_option("--temperature", sampling.temperature, "0: always the likeliest token")->check(CLI::NonNegativeNumber)->capture_default_str();
+    verb.add_option("--top-k", sampling.topK, "Draw from the k likeliest only; 0: all")->check(CLI::NonNegativeNumber)->capture_default_str();
+    verb.add_option("--top-p", sampling.topP, "Draw from the fewest tokens that reach this probability; 1: all")->capture_default_str();
+    verb.add_option("--repetition-penalty", sampling.repetitionPenalty, "Above 1: tokens already there become less likely")->capture_default_str();
+    verb.add_option("--seed", sampling.seed, "The same seed gives the same text, whatever prompts stand beside it")->capture_default_str();
+    verb.add_option("--stop", stopTexts, "End before this text; may be given several times")->allow_extra_args(false);
+}
+
 int codeOf(const Error& error) {
     return engine::isOutOfMemory(error) ? protocol::OutOfMemory : protocol::BadInput;
 }

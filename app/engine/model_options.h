@@ -3,10 +3,12 @@
 
 #include "app/engine/verbs.h"
 #include "engine/checkpoint/model_folder.h"
+#include "engine/generate/sampling.h"
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace celloom::app {
 
@@ -20,6 +22,9 @@ inline constexpr const char* kModelHelp = "A folder with config.json, a run (num
 
 /// --device and --threads. Each verb adds --model itself, since some take it as a position.
 void addModelOptions(CLI::App& verb, ModelOptions& options);
+
+/// How tokens are chosen, as every verb that writes text takes it. Sets this program's standard: temperature 0.8, top-p 0.95.
+void addSamplingOptions(CLI::App& verb, engine::SamplingOptions& sampling, std::vector<std::string>& stopTexts);
 
 /// OutOfMemory where memory ran out, BadInput otherwise.
 int codeOf(const Error& error);

@@ -27,6 +27,7 @@ void addModelVerbs(CLI::App& app, Invocation& invocation);      // forward
 void addGenerateVerbs(CLI::App& app, Invocation& invocation);   // predict, perplexity
 void addCheckpointVerbs(CLI::App& app, Invocation& invocation); // import, export-model, verify
 void addDataVerbs(CLI::App& app, Invocation& invocation);       // data preview
+void addChatVerbs(CLI::App& app, Invocation& invocation);       // chat, try-child
 void addMachineVerbs(CLI::App& app, Invocation& invocation);    // estimate, selftest, doctor
 void addTrainVerbs(CLI::App& app, Invocation& invocation);      // child
 

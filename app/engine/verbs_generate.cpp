@@ -333,21 +333,13 @@ void runPredict(PredictArguments arguments, Invocation& invocation) {
     else predictFile(arguments, invocation);
 }
 
-void addSamplingOptions(CLI::App& verb, PredictArguments& arguments) {
+void addPredictOptions(CLI::App& verb, PredictArguments& arguments) {
     engine::SamplingOptions& sampling = arguments.sampling;
-    sampling.temperature = 0.8;
-    sampling.topP = 0.95;
     sampling.whenFull = engine::WhenFull::Stop;
-    verb.add_option("--max-new-tokens", sampling.maxNewTokens, "Tokens to write at most")->check(CLI::Range(1, 1000000))->capture_default_str();
+    addSamplingOptions(verb, sampling, arguments.stopTexts);
     verb.add_option("--min-new-tokens", sampling.minNewTokens, "End tokens cannot come before so many others")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
-    verb.add_option("--temperature", sampling.temperature, "0: always the likeliest token")->check(CLI::NonNegativeNumber)->capture_default_str();
-    verb.add_option("--top-k", sampling.topK, "Draw from the k likeliest only; 0: all")->check(CLI::NonNegativeNumber)->capture_default_str();
-    verb.add_option("--top-p", sampling.topP, "Draw from the fewest tokens that reach this probability; 1: all")->capture_default_str();
-    verb.add_option("--repetition-penalty", sampling.repetitionPenalty, "Above 1: tokens already there become less likely")->capture_default_str();
-    verb.add_option("--seed", sampling.seed, "The same seed gives the same text, whatever prompts stand beside it")->capture_default_str();
-    verb.add_option("--stop", arguments.stopTexts, "End before this text; may be given several times")->allow_extra_args(false);
     verb.add_option("--stop-token", arguments.stopTokens, "End before this token (number or piece), beside the model's own; may be given several times")
         ->allow_extra_args(false);
     verb.add_option("--context", sampling.maxContext, "Tokens that the model looks at; 0: as many as it was trained on, or all where its positions reach further")
@@ -375,7 +367,7 @@ void addPredict(CLI::App& app, Invocation& invocation) {
     verb->add_option("--messages", arguments->messagesFile, "With a chat: a JSON list of role and content that stands before the prompt, or ends with the question");
     verb->add_option("--template", arguments->chatTemplate, "With a chat: its format; auto: the one stored with the model, else its family's")
         ->capture_default_str();
-    addSamplingOptions(*verb, *arguments);
+    addPredictOptions(*verb, *arguments);
     addModelOptions(*verb, *arguments);
     verb->callback([arguments, prompt, &invocation] {
         arguments->hasPrompt = prompt->count() > 0;

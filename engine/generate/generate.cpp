@@ -45,35 +45,69 @@ Batch leftPadded(const std::vector<std::span<const std::int64_t>>& texts) {
     return batch;
 }
 
-class Generator {
+} // namespace
+
+std::int64_t contextOf(const graph::ExpandedModel& model) {
+    for (const graph::CellInstance& cell : model.cells)
+        if ((cell.type == "RotaryEmbedding" && cell.text("scaling") == "dynamic") || (cell.type == "Attention" && cell.text("position") == "alibi"))
+            return 0;
+    return model.hyperInteger("max_positions", 2048);
+}
+
+Status checkRequest(const TokenRequest& request, const graph::ExpandedModel& model) {
+    CELLOOM_TRY_STATUS(checkSampling(request.sampling));
+    if (request.prompt.empty()) return fail("the prompt is empty.", "Give at least one token, for example the one that begins a text.");
+    const std::int64_t context = request.sampling.maxContext > 0 ? request.sampling.maxContext : contextOf(model);
+    const auto length = static_cast<std::int64_t>(request.prompt.size());
+    if (request.sampling.whenFull == WhenFull::Stop && context > 0 && length > context)
+        return fail("the prompt has " + std::to_string(length) + " tokens, the context holds " + std::to_string(context) + ".",
+                    "Shorten the prompt, or let the context slide.");
+    return {};
+}
+
+const char* nameOf(Finish finish) {
+    switch (finish) {
+    case Finish::Length:
+        return "length";
+    case Finish::StopToken:
+        return "stop_token";
+    case Finish::StopText:
+        return "stop_text";
+    case Finish::ContextFull:
+        return "context";
+    case Finish::Cancelled:
+        return "cancelled";
+    }
+    return "";
+}
+
+class TokenGeneration::Generator {
 public:
-    Generator(Network& network, const std::vector<TokenRequest>& requests, const GenerateOptions& options)
-        : m_network(network), m_options(options), m_isCacheable(KeyValueCache::check(network.model()).has_value()),
+    Generator(Network& network, const std::vector<TokenRequest>& requests, GenerateOptions options)
+        : m_network(network), m_options(std::move(options)), m_isCacheable(KeyValueCache::check(network.model()).has_value()),
           m_fixedLength(KeyValueCache::lengthWithFixedBase(network.model())) {
         for (const TokenRequest& request : requests) {
             m_sampling.push_back(request.sampling);
             const std::int64_t context = request.sampling.maxContext > 0 ? request.sampling.maxContext : contextOf(network.model());
             m_rows.push_back({request.prompt, 0, context, Sampler(request.sampling, request.prompt), {}});
         }
-    }
-
-    Result<std::vector<TokenResult>> run() {
         for (std::size_t row = 0; row < m_rows.size(); ++row) {
             m_rows[row].isActive = m_sampling[row].maxNewTokens > 0;
             endIfFull(row);
         }
-        while (dropFinished()) {
-            if (m_options.isCancelled && m_options.isCancelled()) {
-                for (std::size_t row = 0; row < m_rows.size(); ++row) end(row, Finish::Cancelled);
-                break;
-            }
-            CELLOOM_TRY_STATUS(stepCached());
-            CELLOOM_TRY_STATUS(stepAnew());
-        }
-        std::vector<TokenResult> out;
-        for (Row& row : m_rows) out.push_back(std::move(row.result));
-        return out;
     }
+
+    Result<bool> advance() {
+        if (!dropFinished()) return false;
+        if (m_options.isCancelled && m_options.isCancelled()) {
+            for (std::size_t row = 0; row < m_rows.size(); ++row) end(row, Finish::Cancelled);
+            return false;
+        }
+        CELLOOM_TRY_STATUS(stepCached());
+        CELLOOM_TRY_STATUS(stepAnew());
+        return true;
+    }
+    TokenResult& result(std::size_t request) { return m_rows[request].result; }
 
 private:
     void end(std::size_t row, Finish finish) {
@@ -188,7 +222,7 @@ private:
     }
 
     Network& m_network;
-    const GenerateOptions& m_options;
+    const GenerateOptions m_options;
     std::vector<SamplingOptions> m_sampling;
     std::vector<Row> m_rows;
     bool m_isCacheable;
@@ -197,45 +231,33 @@ private:
     std::vector<std::size_t> m_cached, m_anew; // numbers of the rows that go on; m_cached in the cache's order
 };
 
-} // namespace
+TokenGeneration::TokenGeneration(std::unique_ptr<Generator> generator) : m_generator(std::move(generator)) {}
+TokenGeneration::TokenGeneration(TokenGeneration&&) noexcept = default;
+TokenGeneration& TokenGeneration::operator=(TokenGeneration&&) noexcept = default;
+TokenGeneration::~TokenGeneration() = default;
 
-std::int64_t contextOf(const graph::ExpandedModel& model) {
-    for (const graph::CellInstance& cell : model.cells)
-        if ((cell.type == "RotaryEmbedding" && cell.text("scaling") == "dynamic") || (cell.type == "Attention" && cell.text("position") == "alibi"))
-            return 0;
-    return model.hyperInteger("max_positions", 2048);
+Result<TokenGeneration> TokenGeneration::begin(Network& network, const std::vector<TokenRequest>& requests, GenerateOptions options) {
+    for (const TokenRequest& request : requests) CELLOOM_TRY_STATUS(checkRequest(request, network.model()));
+    return TokenGeneration(std::make_unique<Generator>(network, requests, std::move(options)));
 }
 
-Status checkRequest(const TokenRequest& request, const graph::ExpandedModel& model) {
-    CELLOOM_TRY_STATUS(checkSampling(request.sampling));
-    if (request.prompt.empty()) return fail("the prompt is empty.", "Give at least one token, for example the one that begins a text.");
-    const std::int64_t context = request.sampling.maxContext > 0 ? request.sampling.maxContext : contextOf(model);
-    const auto length = static_cast<std::int64_t>(request.prompt.size());
-    if (request.sampling.whenFull == WhenFull::Stop && context > 0 && length > context)
-        return fail("the prompt has " + std::to_string(length) + " tokens, the context holds " + std::to_string(context) + ".",
-                    "Shorten the prompt, or let the context slide.");
-    return {};
+Result<bool> TokenGeneration::advance() {
+    return m_generator->advance();
 }
 
-const char* nameOf(Finish finish) {
-    switch (finish) {
-    case Finish::Length:
-        return "length";
-    case Finish::StopToken:
-        return "stop_token";
-    case Finish::StopText:
-        return "stop_text";
-    case Finish::ContextFull:
-        return "context";
-    case Finish::Cancelled:
-        return "cancelled";
-    }
-    return "";
+const TokenResult& TokenGeneration::result(std::size_t request) const {
+    return m_generator->result(request);
 }
 
 Result<std::vector<TokenResult>> generateTokens(Network& network, const std::vector<TokenRequest>& requests, const GenerateOptions& options) {
-    for (const TokenRequest& request : requests) CELLOOM_TRY_STATUS(checkRequest(request, network.model()));
-    return Generator(network, requests, options).run();
+    CELLOOM_TRY(generation, TokenGeneration::begin(network, requests, options));
+    while (true) {
+        CELLOOM_TRY(goesOn, generation.advance());
+        if (!goesOn) break;
+    }
+    std::vector<TokenResult> out;
+    for (std::size_t i = 0; i < requests.size(); ++i) out.push_back(generation.result(i));
+    return out;
 }
 
 Result<std::vector<std::int64_t>> generate(Network& network, const std::vector<std::int64_t>& prompt, const SamplingOptions& options,

@@ -5,6 +5,7 @@
 #include "engine/generate/sampling.h"
 
 #include <functional>
+#include <memory>
 #include <span>
 
 namespace celloom::engine {
@@ -52,6 +53,26 @@ struct GenerateOptions {
 /// anew for each token.
 Result<std::vector<TokenResult>> generateTokens(Network& network, const std::vector<TokenRequest>& requests,
                                                 const GenerateOptions& options = {});
+
+/// The same one token at a time, for whoever lets several networks write in turn. The network must outlive it, and compute with the same
+/// weights and adapters each time.
+class TokenGeneration {
+public:
+    static Result<TokenGeneration> begin(Network& network, const std::vector<TokenRequest>& requests, GenerateOptions options = {});
+    TokenGeneration(TokenGeneration&&) noexcept;
+    TokenGeneration& operator=(TokenGeneration&&) noexcept;
+    ~TokenGeneration();
+
+    /// One token more for each text that goes on (the first time, all prompts are computed). False where none does.
+    Result<bool> advance();
+    /// So far, in the order of the requests. A text that goes on has no finish yet.
+    [[nodiscard]] const TokenResult& result(std::size_t request) const;
+
+private:
+    class Generator;
+    explicit TokenGeneration(std::unique_ptr<Generator> generator);
+    std::unique_ptr<Generator> m_generator;
+};
 
 /// One prompt's new ids. `onToken` returns false to stop.
 Result<std::vector<std::int64_t>> generate(Network& network, const std::vector<std::int64_t>& prompt, const SamplingOptions& options,

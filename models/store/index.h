@@ -24,6 +24,7 @@ struct RunRecord {
     double learningRate = 0; // the recipe's, from which its schedule starts or to which it warms up; NaN where unknown
     std::string parent; // folder of the run this one was resumed or fine-tuned from
     std::string tags, note;
+    bool hasCheckpoint = false, hasAdapter = false; // not in the index: whoever needs them asks RunFolder
 };
 
 /// Error::message of a file that SQLite cannot read: the index may then be set aside and built again.

@@ -116,6 +116,29 @@ fs::path RunFolder::exit() const {
 fs::path RunFolder::checkpoints() const {
     return path / "checkpoints";
 }
+namespace {
+
+/// Whether a complete checkpoint has this file.
+bool hasInCheckpoint(const RunFolder& run, const char* file) {
+    std::error_code code;
+    for (fs::directory_iterator entry(run.checkpoints(), code), end; !code && entry != end; entry.increment(code)) {
+        const fs::path& path = entry->path();
+        std::error_code ignored; // what cannot be looked at is not there
+        if (path.filename().string().starts_with("step-") && fs::exists(path / "manifest.json", ignored) && fs::exists(path / file, ignored))
+            return true;
+    }
+    return false;
+}
+
+} // namespace
+
+bool RunFolder::hasCheckpoint() const {
+    return hasInCheckpoint(*this, "manifest.json");
+}
+bool RunFolder::hasAdapter() const {
+    std::error_code ignored;
+    return fs::exists(path / "adapter" / "adapter_config.json", ignored) || hasInCheckpoint(*this, "adapter_config.json");
+}
 
 fs::path Workspace::index() const {
     return path / "celloom.db";

@@ -43,6 +43,10 @@ struct RunFolder {
     [[nodiscard]] std::filesystem::path log() const;
     [[nodiscard]] std::filesystem::path exit() const;
     [[nodiscard]] std::filesystem::path checkpoints() const;
+    /// A complete one: it can be opened as a model, and resumed from.
+    [[nodiscard]] bool hasCheckpoint() const;
+    /// It has trained an adapter, which goes onto other models of its base too.
+    [[nodiscard]] bool hasAdapter() const;
 };
 
 struct Workspace {

@@ -2,6 +2,16 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en">
     <context>
+        <name>celloom::ui::ColumnView</name>
+        <message numerus="yes">
+            <source>%n token(s)</source>
+            <translation>
+                <numerusform>%n token</numerusform>
+                <numerusform>%n tokens</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::Inspector</name>
         <message numerus="yes">
             <source>and %n more</source>

@@ -49,6 +49,95 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::ColumnView</name>
+        <message>
+            <source>Model</source>
+            <translation>模型</translation>
+        </message>
+        <message>
+            <source>Close this column</source>
+            <translation>关闭这一列</translation>
+        </message>
+        <message>
+            <source>Copy the last answer</source>
+            <translation>复制最后的回答</translation>
+        </message>
+        <message>
+            <source>Ask once more, with the next seed</source>
+            <translation>用下一个种子再问一次</translation>
+        </message>
+        <message>
+            <source>Conversation</source>
+            <translation>对话</translation>
+        </message>
+        <message>
+            <source>Open folder…</source>
+            <translation>打开文件夹…</translation>
+        </message>
+        <message>
+            <source>Choose a model…</source>
+            <translation>选择模型…</translation>
+        </message>
+        <message>
+            <source>No adapter</source>
+            <translation>不用适配器</translation>
+        </message>
+        <message>
+            <source>Open adapter folder…</source>
+            <translation>打开适配器文件夹…</translation>
+        </message>
+        <message>
+            <source>Adapter</source>
+            <translation>适配器</translation>
+        </message>
+        <message>
+            <source>An adapter on this model</source>
+            <translation>在此模型上加载适配器</translation>
+        </message>
+        <message>
+            <source>No model is chosen</source>
+            <translation>尚未选择模型</translation>
+        </message>
+        <message>
+            <source>Not in memory; the next question loads it</source>
+            <translation>已不在内存中；下次提问时会重新载入</translation>
+        </message>
+        <message>
+            <source>Loading…</source>
+            <translation>正在载入…</translation>
+        </message>
+        <message>
+            <source>Not loaded</source>
+            <translation>未载入</translation>
+        </message>
+        <message>
+            <source>%1 parameters</source>
+            <translation>%1 个参数</translation>
+        </message>
+        <message>
+            <source>context %1</source>
+            <translation>上下文 %1</translation>
+        </message>
+        <message>
+            <source>Waits for the model…</source>
+            <translation>等待模型载入…</translation>
+        </message>
+        <message>
+            <source>Reads the question…</source>
+            <translation>正在读取问题…</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n token(s)</source>
+            <translation>
+                <numerusform>%n 个词元</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>%1 tokens/s</source>
+            <translation>%1 词元/秒</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::ComingPage</name>
         <message>
             <source>The Data page is not built yet</source>
@@ -57,14 +146,6 @@
         <message>
             <source>It will show the rows of a data set, their encoding, the tokens a sample becomes, and the lengths. Until then, name the text files and the tokenizer in the Train page; the run reports encodings and token counts as events.</source>
             <translation>这里将显示数据集的各行、编码、样本切分成的词元以及长度分布。在此之前，请在训练页中填写文本文件和分词器；运行会以事件形式报告编码和词元数。</translation>
-        </message>
-        <message>
-            <source>The Try page is not built yet</source>
-            <translation>试用页尚未建成</translation>
-        </message>
-        <message>
-            <source>It will stream text from any checkpoint, base and adapters side by side. Until then, the Live page shows samples while a run trains, and the command line writes text: celloom-engine predict --model RUN --prompt TEXT.</source>
-            <translation>这里将用任意检查点流式生成文字，并排比较底座与适配器。在此之前，实时页会在训练中显示样例，也可用命令行生成文字：celloom-engine predict --model RUN --prompt TEXT。</translation>
         </message>
         <message>
             <source>Open the Train page</source>
@@ -349,6 +430,14 @@
             <source>Keep</source>
             <translation>保留</translation>
         </message>
+        <message>
+            <source>Try</source>
+            <translation>试用</translation>
+        </message>
+        <message>
+            <source>Write text with its newest checkpoint</source>
+            <translation>用它最新的检查点生成文字</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::Inspector</name>
@@ -465,7 +554,7 @@
             <translation>文件夹中模型的参数</translation>
         </message>
         <message>
-            <source>The recipe changes it, for example to the tokenizer&apos;s vocabulary: %1</source>
+            <source>The recipe changes it, for example to the tokenizer's vocabulary: %1</source>
             <translation>配方改变了它，例如改为分词器的词表：%1</translation>
         </message>
         <message>
@@ -501,7 +590,7 @@
             <translation>文件夹中的文件过多，未全部查看。</translation>
         </message>
         <message>
-            <source>The recipe&apos;s run begins with these weights.</source>
+            <source>The recipe's run begins with these weights.</source>
             <translation>配方的运行从这些权重开始。</translation>
         </message>
         <message>
@@ -509,7 +598,7 @@
             <translation>从这些权重开始运行</translation>
         </message>
         <message>
-            <source>Sets the recipe&apos;s initial weights, and its tokenizer where the folder has one</source>
+            <source>Sets the recipe's initial weights, and its tokenizer where the folder has one</source>
             <translation>设置配方的初始权重；文件夹有分词器时一并设置</translation>
         </message>
         <message numerus="yes">
@@ -812,7 +901,7 @@
             <translation>打开模型</translation>
         </message>
         <message>
-            <source>Open a model&apos;s folder: Hugging Face layout, a checkpoint, a run. It can be dropped on the window, too.</source>
+            <source>Open a model's folder: Hugging Face layout, a checkpoint, a run. It can be dropped on the window, too.</source>
             <translation>打开模型文件夹：Hugging Face 布局、检查点或运行。也可以拖到窗口上。</translation>
         </message>
         <message>
@@ -828,11 +917,11 @@
             <translation>清除记录</translation>
         </message>
         <message>
-            <source>Open a model&apos;s folder</source>
+            <source>Open a model's folder</source>
             <translation>打开模型文件夹</translation>
         </message>
         <message>
-            <source>Open a model&apos;s file</source>
+            <source>Open a model's file</source>
             <translation>打开模型文件</translation>
         </message>
         <message>
@@ -880,6 +969,33 @@
         <message>
             <source>Try</source>
             <translation>试用</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::Playground</name>
+        <message>
+            <source>The engine went away. Send again to go on.</source>
+            <translation>引擎已断开。再次发送即可继续。</translation>
+        </message>
+        <message>
+            <source>The chat ended with exit code %1. Runs are not affected; the next question starts it anew.</source>
+            <translation>对话进程已结束（退出码 %1）。运行不受影响；下次提问时会重新启动。</translation>
+        </message>
+        <message>
+            <source>The chat crashed (signal %1). Runs are not affected; the next question starts it anew.</source>
+            <translation>对话进程崩溃（信号 %1）。运行不受影响；下次提问时会重新启动。</translation>
+        </message>
+        <message>
+            <source>The chat was killed (signal %1). Perhaps memory ran out: close a column, or choose a smaller model. Runs are not affected.</source>
+            <translation>对话进程被终止（信号 %1）。可能是内存不足：请关闭一列或选择更小的模型。运行不受影响。</translation>
+        </message>
+        <message>
+            <source>Conversation</source>
+            <translation>对话</translation>
+        </message>
+        <message>
+            <source>Question</source>
+            <translation>问题</translation>
         </message>
     </context>
     <context>
@@ -1008,6 +1124,14 @@
         <message>
             <source>epoch %1</source>
             <translation>第 %1 轮</translation>
+        </message>
+        <message>
+            <source>Try</source>
+            <translation>试用</translation>
+        </message>
+        <message>
+            <source>Write text with its newest checkpoint</source>
+            <translation>用它最新的检查点生成文字</translation>
         </message>
     </context>
     <context>
@@ -1249,6 +1373,69 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::SamplingPanel</name>
+        <message>
+            <source>Sampling</source>
+            <translation>采样</translation>
+        </message>
+        <message>
+            <source>Temperature</source>
+            <translation>温度</translation>
+        </message>
+        <message>
+            <source>0: always the likeliest token. Higher: more varied.</source>
+            <translation>0：总取最可能的词元。越高越多样。</translation>
+        </message>
+        <message>
+            <source>Top-k</source>
+            <translation>Top-k</translation>
+        </message>
+        <message>
+            <source>Only the k likeliest tokens are drawn from. 0: all.</source>
+            <translation>只从最可能的 k 个词元中抽取。0：全部。</translation>
+        </message>
+        <message>
+            <source>Top-p</source>
+            <translation>Top-p</translation>
+        </message>
+        <message>
+            <source>Only the fewest tokens whose probabilities reach this sum. 1: all.</source>
+            <translation>只从概率之和达到此值的最少词元中抽取。1：全部。</translation>
+        </message>
+        <message>
+            <source>Repetition penalty</source>
+            <translation>重复惩罚</translation>
+        </message>
+        <message>
+            <source>Above 1: tokens that are there already become less likely. 1: off.</source>
+            <translation>大于 1：已出现的词元更不容易再出现。1：关闭。</translation>
+        </message>
+        <message>
+            <source>Most tokens</source>
+            <translation>词元上限</translation>
+        </message>
+        <message>
+            <source>An answer ends after so many.</source>
+            <translation>回答至多这么多词元。</translation>
+        </message>
+        <message>
+            <source>Seed</source>
+            <translation>种子</translation>
+        </message>
+        <message>
+            <source>The same seed gives the same answer. Asking again takes the next one.</source>
+            <translation>种子相同，回答相同。再问一次时取下一个种子。</translation>
+        </message>
+        <message>
+            <source>Stop strings</source>
+            <translation>停止串</translation>
+        </message>
+        <message>
+            <source>An answer ends before the first of these. | parts them, \n is a line's end.</source>
+            <translation>遇到其中任何一个之前即结束回答。用 | 分隔，\n 表示换行。</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::TopBar</name>
         <message>
             <source>Start page</source>
@@ -1430,7 +1617,7 @@
             <translation>反向时</translation>
         </message>
         <message>
-            <source>in the optimizer&apos;s update</source>
+            <source>in the optimizer's update</source>
             <translation>优化器更新时</translation>
         </message>
         <message>
@@ -1438,7 +1625,7 @@
             <translation>评估时</translation>
         </message>
         <message>
-            <source>Longer than the model&apos;s max_positions, %1. Shorten the sequences; for a model that begins empty, set max_positions=%2 in the overrides instead.</source>
+            <source>Longer than the model's max_positions, %1. Shorten the sequences; for a model that begins empty, set max_positions=%2 in the overrides instead.</source>
             <translation>超过模型的 max_positions（%1）。请缩短序列；若模型从头训练，也可在覆盖项中设 max_positions=%2。</translation>
         </message>
         <message numerus="yes">
@@ -1446,6 +1633,172 @@
             <translation>
                 <numerusform>每个检查点占磁盘 %1，最多保留 %n 个。</numerusform>
             </translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::TranscriptView</name>
+        <message>
+            <source>stopped</source>
+            <translation>已停止</translation>
+        </message>
+        <message>
+            <source>as many tokens as were asked for</source>
+            <translation>已到词元上限</translation>
+        </message>
+        <message>
+            <source>the model's context is full</source>
+            <translation>模型的上下文已满</translation>
+        </message>
+        <message>
+            <source>the model ended the text at once</source>
+            <translation>模型立即结束了文本</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::TryPage</name>
+        <message>
+            <source>Open a model folder…</source>
+            <translation>打开模型文件夹…</translation>
+        </message>
+        <message>
+            <source>Train the example first</source>
+            <translation>先训练示例</translation>
+        </message>
+        <message>
+            <source>There is no model to try yet</source>
+            <translation>还没有可试用的模型</translation>
+        </message>
+        <message>
+            <source>Text from any model streams here: from a run once it has saved a checkpoint, or from a model folder on disk, which may be dropped here too.</source>
+            <translation>任何模型都可在此流式生成文字：已保存检查点的运行，或磁盘上的模型文件夹（也可拖放到这里）。</translation>
+        </message>
+        <message>
+            <source>Ask a model</source>
+            <translation>向模型提问</translation>
+        </message>
+        <message>
+            <source>One to four models answer the same question side by side: runs, checkpoints, or model folders, which may be dropped here too. Training is not disturbed.</source>
+            <translation>一到四个模型并排回答同一个问题：运行、检查点或模型文件夹（也可拖放到这里）。不影响训练。</translation>
+        </message>
+        <message>
+            <source>Try %1</source>
+            <translation>试用 %1</translation>
+        </message>
+        <message>
+            <source>How the question is asked</source>
+            <translation>提问方式</translation>
+        </message>
+        <message>
+            <source>Free text is continued as it stands. In a chat, the questions and answers before go along, in the form that the model was taught.</source>
+            <translation>自由文本会原样续写。对话时会按模型学过的格式带上之前的问答。</translation>
+        </message>
+        <message>
+            <source>Add a column</source>
+            <translation>添加一列</translation>
+        </message>
+        <message>
+            <source>Another model that answers the same questions</source>
+            <translation>再添加一个模型，回答同样的问题</translation>
+        </message>
+        <message>
+            <source>Colours</source>
+            <translation>着色</translation>
+        </message>
+        <message>
+            <source>Tint what the model was not sure of</source>
+            <translation>标出模型没有把握的文字</translation>
+        </message>
+        <message>
+            <source>Sampling</source>
+            <translation>采样</translation>
+        </message>
+        <message>
+            <source>How tokens are chosen</source>
+            <translation>词元的选取方式</translation>
+        </message>
+        <message>
+            <source>Save ▾</source>
+            <translation>保存 ▾</translation>
+        </message>
+        <message>
+            <source>Save the conversation</source>
+            <translation>保存对话</translation>
+        </message>
+        <message>
+            <source>As Markdown…</source>
+            <translation>保存为 Markdown…</translation>
+        </message>
+        <message>
+            <source>As JSON, with tokens…</source>
+            <translation>保存为 JSON（含词元）…</translation>
+        </message>
+        <message>
+            <source>Clear</source>
+            <translation>清空</translation>
+        </message>
+        <message>
+            <source>Begin a new conversation</source>
+            <translation>开始新的对话</translation>
+        </message>
+        <message>
+            <source>System message: how the model should behave (optional)</source>
+            <translation>系统消息：模型应如何表现（可不填）</translation>
+        </message>
+        <message>
+            <source>System message</source>
+            <translation>系统消息</translation>
+        </message>
+        <message>
+            <source>Question</source>
+            <translation>问题</translation>
+        </message>
+        <message>
+            <source>Open a model folder</source>
+            <translation>打开模型文件夹</translation>
+        </message>
+        <message>
+            <source>Open an adapter folder</source>
+            <translation>打开适配器文件夹</translation>
+        </message>
+        <message>
+            <source>Free text</source>
+            <translation>自由文本</translation>
+        </message>
+        <message>
+            <source>Chat, each model's template</source>
+            <translation>对话（各模型自己的模板）</translation>
+        </message>
+        <message>
+            <source>Chat, %1</source>
+            <translation>对话（%1）</translation>
+        </message>
+        <message>
+            <source>A question to all models. Enter sends, Shift+Enter begins a line, Esc stops.</source>
+            <translation>向所有模型提问。回车发送，Shift+回车换行，Esc 停止。</translation>
+        </message>
+        <message>
+            <source>A text that the models continue. Enter sends, Shift+Enter begins a line, Esc stops.</source>
+            <translation>由模型续写的文本。回车发送，Shift+回车换行，Esc 停止。</translation>
+        </message>
+        <message>
+            <source>Stop</source>
+            <translation>停止</translation>
+        </message>
+        <message>
+            <source>Send</source>
+            <translation>发送</translation>
+        </message>
+        <message>
+            <source>JSON (*.json)</source>
+            <translation>JSON (*.json)</translation>
+        </message>
+        <message>
+            <source>Markdown (*.md)</source>
+            <translation>Markdown (*.md)</translation>
+        </message>
+        <message>
+            <source>%1 cannot be written: %2</source>
+            <translation>无法写入 %1：%2</translation>
         </message>
     </context>
     <context>

@@ -209,6 +209,9 @@ struct EngineClient::Private {
         } else if (type == "message") {
             Q_EMIT q->messageArrived({textField(message, "run"), textField(message, "level"), textField(message, "kind"),
                                       textField(message, "message"), textField(message, "hint"), field<std::int64_t>(message, "step", 0)});
+        } else if (type == "try") {
+            const auto event = message.find("event");
+            if (event != message.end() && event->is_object() && !field<std::string>(*event, "type", {}).empty()) Q_EMIT q->tryHappened(*event);
         } else if (type == "dropped") {
             Q_EMIT q->resyncNeeded();
         }
@@ -252,6 +255,12 @@ Result<QString> runOf(const Result<Message>& reply) {
     return textField(*reply, "run");
 }
 
+std::function<void(const Result<Message>&)> statusOf(EngineClient::Reply reply) {
+    return [reply = std::move(reply)](const Result<Message>& answer) {
+        reply(answer ? Status{} : Status(tl::unexpected(answer.error())));
+    };
+}
+
 } // namespace
 
 void EngineClient::submit(const QByteArray& recipeJson, const QString& name, RunReply reply) {
@@ -269,15 +278,23 @@ void EngineClient::resume(const QString& run, RunReply reply) {
 void EngineClient::control(const QString& run, const QString& action, std::optional<double> value, Reply reply) {
     Message message{{"type", "control"}, {"run", toUtf8(run)}, {"action", toUtf8(action)}};
     if (value) message["value"] = *value;
-    m->request(std::move(message), [reply = std::move(reply)](const Result<Message>& answer) {
-        reply(answer ? Status{} : Status(tl::unexpected(answer.error())));
-    });
+    m->request(std::move(message), statusOf(std::move(reply)));
 }
 
 void EngineClient::remove(const QString& run, Reply reply) {
-    m->request({{"type", "delete"}, {"run", toUtf8(run)}}, [reply = std::move(reply)](const Result<Message>& answer) {
-        reply(answer ? Status{} : Status(tl::unexpected(answer.error())));
-    });
+    m->request({{"type", "delete"}, {"run", toUtf8(run)}}, statusOf(std::move(reply)));
+}
+
+void EngineClient::openTry(Reply reply) {
+    m->request({{"type", "try_open"}}, statusOf(std::move(reply)));
+}
+
+void EngineClient::sendTry(const Message& request, Reply reply) {
+    m->request({{"type", "try_send"}, {"request", request}}, statusOf(std::move(reply)));
+}
+
+void EngineClient::closeTry() {
+    m->request({{"type", "try_close"}}, [](const Result<Message>&) {}); // where there is no engine, there is no chat either
 }
 
 } // namespace celloom::ui

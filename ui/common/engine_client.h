@@ -9,6 +9,8 @@
 #include <QString>
 #include <QStringList>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -60,11 +62,17 @@ public:
     void control(const QString& run, const QString& action, std::optional<double> value, Reply reply);
     void remove(const QString& run, Reply reply);
 
+    // A chat of this window: docs/protocol.md, "Try".
+    void openTry(Reply reply);
+    void sendTry(const nlohmann::json& request, Reply reply);
+    void closeTry();
+
 Q_SIGNALS:
     void stateChanged();
     void runChanged(const QString& run); // created, or its state is another: read the index
     void progressed(const celloom::ui::RunProgress& progress);
     void messageArrived(const celloom::ui::RunMessage& message);
+    void tryHappened(const nlohmann::json& event); // in the chat; an object with a "type" that is a text
     void resyncNeeded(); // events were missed: read the databases again
 
 private:

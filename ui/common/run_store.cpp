@@ -16,7 +16,13 @@ public:
 
     Result<std::vector<store::RunRecord>> runs() {
         CELLOOM_TRY_STATUS(openIndex());
-        return m_index->runs();
+        CELLOOM_TRY(runs, m_index->runs());
+        for (store::RunRecord& run : runs) {
+            const store::RunFolder folder{m_workspace.runs() / run.folder};
+            run.hasCheckpoint = folder.hasCheckpoint();
+            run.hasAdapter = folder.hasAdapter();
+        }
+        return runs;
     }
 
     Status change(const std::function<Status(store::Index&)>& edit) {

@@ -178,8 +178,9 @@ void HistoryPage::buildActions(QWidget* panel) {
     m_open = new QPushButton(panel);
     m_resume = new QPushButton(panel);
     m_clone = new QPushButton(panel);
+    m_try = new QPushButton(panel);
     m_delete = new QPushButton(panel);
-    for (QPushButton* button : {m_open, m_resume, m_clone, m_delete}) body->addWidget(button);
+    for (QPushButton* button : {m_open, m_try, m_resume, m_clone, m_delete}) body->addWidget(button);
     connect(m_open, &QPushButton::clicked, this, [this] {
         if (chosen()) Q_EMIT runChosen(fromUtf8(chosen()->folder));
     });
@@ -189,9 +190,14 @@ void HistoryPage::buildActions(QWidget* panel) {
     connect(m_clone, &QPushButton::clicked, this, [this] {
         if (chosen()) Q_EMIT cloneRequested(fromUtf8(chosen()->folder));
     });
+    connect(m_try, &QPushButton::clicked, this, [this] {
+        if (chosen()) Q_EMIT tryRequested(fromUtf8(chosen()->folder));
+    });
     connect(m_delete, &QPushButton::clicked, this, &HistoryPage::askDelete);
     texts.add([this] {
         m_open->setText(tr("Open in Live"));
+        m_try->setText(tr("Try"));
+        m_try->setToolTip(tr("Write text with its newest checkpoint"));
         m_resume->setText(tr("Resume"));
         m_clone->setText(tr("Copy its recipe to Train"));
         m_delete->setText(tr("Delete…"));
@@ -223,6 +229,7 @@ void HistoryPage::refreshDetail() {
     facts.append(pathText(m_services.store.workspace().runs() / run->folder));
     m_facts->setText(facts.join(QLatin1Char('\n')));
     m_resume->setVisible(canResume(run->state));
+    m_try->setVisible(run->hasCheckpoint);
     m_delete->setVisible(store::isOver(run->state));
     if (m_shown == fromUtf8(run->folder) && (m_hasChangedTags || m_hasChangedNote)) return; // someone is typing
     saveTexts();

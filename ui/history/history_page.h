@@ -32,6 +32,7 @@ Q_SIGNALS:
     void runChosen(const QString& folder);
     void resumeRequested(const QString& folder);
     void cloneRequested(const QString& folder);
+    void tryRequested(const QString& folder);
     void failed(const QString& text);
 
 private:
@@ -64,6 +65,7 @@ private:
     QPushButton* m_open;
     QPushButton* m_resume;
     QPushButton* m_clone;
+    QPushButton* m_try;
     QPushButton* m_delete;
     QTimer* m_saveTimer;
     QString m_shown; // folder whose texts are in the edits

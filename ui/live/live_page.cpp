@@ -107,6 +107,7 @@ QWidget* LivePage::buildContent() {
     m_header = new RunHeader(content);
     connect(m_header, &RunHeader::actionRequested, this, [this](const QString& action) { act(action); });
     connect(m_header, &RunHeader::resumeRequested, this, [this] { Q_EMIT resumeRequested(m_folder); });
+    connect(m_header, &RunHeader::tryRequested, this, [this] { Q_EMIT tryRequested(m_folder); });
     layout->addWidget(m_header);
     layout->addWidget(buildCharts(), 5);
     layout->addWidget(buildCompare(), 1);
@@ -299,6 +300,7 @@ void LivePage::connectServices() {
     });
     connect(&m_services.engine, &EngineClient::messageArrived, this, [this](const RunMessage& message) {
         if (message.run == m_folder) pollSoon();
+        if (message.kind == QLatin1String("checkpoint")) m_services.store.refreshRuns(); // a run can be tried from its first one on
     });
     connect(&m_services.engine, &EngineClient::runChanged, this, [this](const QString& run) {
         if (run == m_folder) pollSoon();

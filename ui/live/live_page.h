@@ -39,6 +39,7 @@ public:
 Q_SIGNALS:
     void runChosen(const QString& folder);
     void resumeRequested(const QString& folder);
+    void tryRequested(const QString& folder);
     void welcomeRequested();
     void failed(const QString& text);
 

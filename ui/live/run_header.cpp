@@ -43,9 +43,10 @@ RunHeader::RunHeader(QWidget* parent) : QFrame(parent) {
     m_save = new QPushButton(this);
     m_stop = new QPushButton(this);
     m_resume = new QPushButton(this);
+    m_try = new QPushButton(this);
     auto* buttons = new QHBoxLayout;
     buttons->setSpacing(8);
-    for (QPushButton* button : {m_pause, m_save, m_stop, m_resume}) {
+    for (QPushButton* button : {m_try, m_pause, m_save, m_stop, m_resume}) {
         button->setMinimumWidth(84);
         buttons->addWidget(button);
     }
@@ -55,6 +56,7 @@ RunHeader::RunHeader(QWidget* parent) : QFrame(parent) {
     connect(m_save, &QPushButton::clicked, this, [this] { Q_EMIT actionRequested(QStringLiteral("save")); });
     connect(m_stop, &QPushButton::clicked, this, [this] { Q_EMIT actionRequested(QStringLiteral("stop")); });
     connect(m_resume, &QPushButton::clicked, this, &RunHeader::resumeRequested);
+    connect(m_try, &QPushButton::clicked, this, &RunHeader::tryRequested);
     m_texts.add([this] {
         m_save->setText(tr("Save now"));
         m_save->setToolTip(tr("Write a checkpoint after the current step"));
@@ -62,6 +64,8 @@ RunHeader::RunHeader(QWidget* parent) : QFrame(parent) {
         m_stop->setToolTip(tr("Write a checkpoint and end the run; it can be resumed"));
         m_resume->setText(tr("Resume training"));
         m_resume->setToolTip(tr("Go on from the last checkpoint"));
+        m_try->setText(tr("Try"));
+        m_try->setToolTip(tr("Write text with its newest checkpoint"));
         m_bar->setAccessibleName(tr("Progress of the run"));
         refresh();
     });
@@ -172,6 +176,7 @@ void RunHeader::refresh() {
     m_save->setVisible(isGoing);
     m_stop->setVisible(!store::isOver(now) && now != RunState::Stopping);
     m_resume->setVisible(now == RunState::Interrupted || now == RunState::Stopped || now == RunState::Failed);
+    m_try->setVisible(m_hasRecord && m_record.hasCheckpoint);
     for (QPushButton* button : {m_pause, m_save, m_stop, m_resume}) button->setEnabled(!m_isBusy);
 }
 

@@ -35,6 +35,7 @@ public:
 Q_SIGNALS:
     void actionRequested(const QString& action); // "pause", "continue", "save", "stop"
     void resumeRequested();
+    void tryRequested();
     void stateChanged(celloom::store::RunState state);
 
 protected:
@@ -54,6 +55,7 @@ private:
     QPushButton* m_save;
     QPushButton* m_stop;
     QPushButton* m_resume;
+    QPushButton* m_try;
     store::Progress m_progress;
     bool m_hasProgress = false, m_hasRecord = false, m_isBusy = false;
     store::RunRecord m_record;

@@ -8,11 +8,11 @@ namespace celloom::ui {
 class EmptyState;
 class Theme;
 
+/// The Data page.
 class ComingPage : public Page {
     Q_OBJECT
 public:
-    enum class Kind { Data, Try };
-    ComingPage(Theme& theme, Kind kind, QWidget* parent = nullptr);
+    explicit ComingPage(Theme& theme, QWidget* parent = nullptr);
 
 Q_SIGNALS:
     void trainRequested();

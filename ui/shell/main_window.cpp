@@ -7,6 +7,7 @@
 #include "ui/editor/model_page.h"
 #include "ui/history/history_page.h"
 #include "ui/live/live_page.h"
+#include "ui/playground/try_page.h"
 #include "ui/shell/bottom_bar.h"
 #include "ui/shell/coming_page.h"
 #include "ui/shell/notice.h"
@@ -96,12 +97,12 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
 
 void MainWindow::buildPages(QStackedWidget* stack) {
     m_model = new ModelPage(m_services, stack);
-    auto* data = new ComingPage(m_services.theme, ComingPage::Kind::Data, stack);
+    auto* data = new ComingPage(m_services.theme, stack);
     m_train = new TrainPage(m_services, stack);
     m_live = new LivePage(m_services, stack);
     m_history = new HistoryPage(m_services, stack);
-    auto* tryOut = new ComingPage(m_services.theme, ComingPage::Kind::Try, stack);
-    m_byId = {m_model, data, m_train, m_live, m_history, tryOut};
+    m_try = new TryPage(m_services, stack);
+    m_byId = {m_model, data, m_train, m_live, m_history, m_try};
     m_welcome = new WelcomePage(m_services, stack);
     for (Page* page : m_byId) {
         stack->addWidget(page);
@@ -133,6 +134,10 @@ void MainWindow::buildPages(QStackedWidget* stack) {
     connect(m_live, &LivePage::runChosen, this, &MainWindow::openRun);
     connect(m_live, &LivePage::resumeRequested, this, &MainWindow::resumeRun);
     connect(m_live, &LivePage::welcomeRequested, this, &MainWindow::showWelcome);
+    connect(m_live, &LivePage::tryRequested, this, &MainWindow::tryRun);
+    connect(m_history, &HistoryPage::tryRequested, this, &MainWindow::tryRun);
+    connect(m_try, &TryPage::exampleRequested, this, &MainWindow::showWelcome);
+    connect(m_try, &TryPage::failed, this, [this](const QString& text) { m_notice->show(Notice::Level::Error, text); });
 }
 
 void MainWindow::connectEngine() {
@@ -335,6 +340,11 @@ void MainWindow::submit() {
 void MainWindow::openRun(const QString& folder) {
     m_live->open(folder);
     showPage(PageId::Live);
+}
+
+void MainWindow::tryRun(const QString& folder) {
+    showPage(PageId::Try);
+    m_try->open(folder);
 }
 
 void MainWindow::resumeRun(const QString& folder) {

@@ -20,6 +20,7 @@ class Notice;
 class Page;
 class TopBar;
 class TrainPage;
+class TryPage;
 class WelcomePage;
 struct Services;
 
@@ -55,6 +56,7 @@ private:
     void submit();
     void openRun(const QString& folder);
     void resumeRun(const QString& folder);
+    void tryRun(const QString& folder);
     void cloneRun(const QString& folder);
 
     Services& m_services;
@@ -69,6 +71,7 @@ private:
     TrainPage* m_train;
     LivePage* m_live;
     HistoryPage* m_history;
+    TryPage* m_try;
     std::vector<Page*> m_byId;
     bool m_isChecking = false, m_runAfterCheck = false, m_hasChosenStart = false;
     QString m_clonePending;

@@ -30,6 +30,14 @@ void Devices::release(const std::string& device) {
     --found->second;
 }
 
+std::string Devices::spare() const {
+    for (std::size_t i = 0; i < m_cuda.size(); ++i) {
+        const std::string name = "cuda:" + std::to_string(i);
+        if (const auto used = m_used.find(name); used == m_used.end() || used->second == 0) return name;
+    }
+    return "cpu";
+}
+
 std::vector<std::string> Devices::environment(const std::string& device) const {
     for (std::size_t i = 0; i < m_cuda.size(); ++i)
         if (device == "cuda:" + std::to_string(i)) return {"CUDA_VISIBLE_DEVICES=" + m_cuda[i]};

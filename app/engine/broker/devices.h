@@ -20,6 +20,9 @@ public:
     void hold(const std::string& device) { ++m_used[device]; }
     void release(const std::string& device);
 
+    /// What work without a lease may use: a GPU that no run holds now, else "cpu".
+    [[nodiscard]] std::string spare() const;
+
     /// Environment that shows a child its own GPU only.
     [[nodiscard]] std::vector<std::string> environment(const std::string& device) const;
 

@@ -40,6 +40,8 @@ public:
     void control(const std::string& run, const std::string& action, const protocol::Message& value, Reply reply);
     Status remove(const std::string& run);
     Result<std::vector<store::RunRecord>> list();
+    /// For a chat, which takes no lease.
+    [[nodiscard]] const Devices& devices() const { return m_devices; }
     [[nodiscard]] bool isIdle() const { return m_active.empty() && m_queue.empty() && m_delayed.empty(); }
 
 private:

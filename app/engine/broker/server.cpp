@@ -3,6 +3,7 @@
 #include "app/engine/broker/line_connection.h"
 #include "app/engine/broker/records.h"
 #include "app/engine/broker/runs.h"
+#include "app/engine/broker/try_session.h"
 #include "models/protocol/broker_lock.h"
 #include "models/protocol/sockets.h"
 
@@ -27,6 +28,7 @@ namespace {
 
 constexpr std::size_t kMaxEventBytes = 16u << 20; // of past events kept for those who re-attach
 constexpr std::size_t kMaxUnsentBytes = 2u << 20; // of a session; past it, events are left out until it has read all
+constexpr std::size_t kMaxUnsentTryBytes = 256u << 10; // of a chat's events; past it, its child is not read
 constexpr std::size_t kMaxSessions = 256;
 constexpr auto kAcceptAgainAfter = std::chrono::milliseconds(100);
 
@@ -34,6 +36,7 @@ struct Session {
     std::shared_ptr<LineConnection> connection;
     bool saidHello = false;
     bool isSubscribed = false;
+    std::shared_ptr<TrySession> tried; // its chat, if it has one
     bool isLeftOut = false; // too slow: gets no events until what was sent before is read, then {"type": "dropped"}
 };
 
@@ -96,6 +99,7 @@ private:
                                         if (const auto owner = weak.lock()) onDrained(owner);
                                     },
                                     [this, weak] {
+                                        if (const auto owner = weak.lock()) closeTry(owner);
                                         m_sessions.remove(weak.lock());
                                         m_lastUse = std::chrono::steady_clock::now();
                                     }});
@@ -121,6 +125,7 @@ private:
     }
 
     void onDrained(const SessionPtr& session) {
+        if (session->tried) session->tried->setReading(true);
         if (!std::exchange(session->isLeftOut, false)) return;
         session->connection->send(protocol::toLine({{"type", "dropped"}, {"seq", m_sequence}}));
     }
@@ -198,8 +203,52 @@ private:
             CELLOOM_TRY_STATUS(m_runs.remove(textOf(message, "run")));
             return Message::object();
         }
+        if (type == "try_open") return openTry(session);
+        if (type == "try_send") return sendTry(session, message);
+        if (type == "try_close") {
+            closeTry(session);
+            return Message::object();
+        }
         if (type == "shutdown") return Message::object();
-        return fail("\"" + type + "\" is no command.", "Commands: hello, submit, resume, control, list, delete, subscribe, shutdown.");
+        return fail("\"" + type + "\" is no command.",
+                    "Commands: hello, submit, resume, control, list, delete, subscribe, try_open, try_send, try_close, shutdown.");
+    }
+
+    // --- chats: a child for the client that asks, which ends with it
+
+    Result<Message> openTry(const SessionPtr& session) {
+        if (session->tried) return fail("this client has a chat already.", "Close it with try_close first.");
+        const std::string device = m_runs.devices().spare();
+        const std::weak_ptr<Session> weak = session;
+        CELLOOM_TRY(started, TrySession::start(m_loop,
+                                               {m_options.program, m_workspace.path, device == "cpu" ? "cpu" : "auto",
+                                                m_runs.devices().environment(device)},
+                                               {[weak](Message event) {
+                                                    if (const auto owner = weak.lock()) sendTryEvent(owner, std::move(event));
+                                                },
+                                                [weak] {
+                                                    if (const auto owner = weak.lock()) owner->tried.reset();
+                                                }}));
+        session->tried = started;
+        return Message{{"pid", started->pid()}, {"device", device}};
+    }
+
+    /// A client that does not read is not written to: its child waits, and no token of the text is lost.
+    static void sendTryEvent(const SessionPtr& session, Message event) {
+        session->connection->send(protocol::toLine({{"type", "try"}, {"event", std::move(event)}}));
+        if (session->tried && session->connection->unsentBytes() > kMaxUnsentTryBytes) session->tried->setReading(false);
+    }
+
+    static Result<Message> sendTry(const SessionPtr& session, const Message& message) {
+        if (!session->tried) return fail("this client has no chat.", "Open one with try_open first.");
+        const auto request = message.find("request");
+        if (request == message.end() || !request->is_object()) return fail("try_send needs a \"request\" object.");
+        CELLOOM_TRY_STATUS(session->tried->send(*request));
+        return Message::object();
+    }
+
+    static void closeTry(const SessionPtr& session) {
+        if (const auto tried = std::exchange(session->tried, nullptr)) tried->close();
     }
 
     static Result<Message> named(const Result<std::string>& run) {
