@@ -71,6 +71,7 @@ int main(int argc, char** argv) {
     celloom::app::addCheckpointVerbs(app, invocation);
     celloom::app::addDataVerbs(app, invocation);
     celloom::app::addChatVerbs(app, invocation);
+    celloom::app::addAdapterVerbs(app, invocation);
     celloom::app::addMachineVerbs(app, invocation);
     celloom::app::addTrainVerbs(app, invocation);
 

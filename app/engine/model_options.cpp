@@ -31,6 +31,14 @@ void addSamplingOptions(CLI::App& verb, engine::SamplingOptions& sampling, std::
     verb.add_option("--stop", stopTexts, "End before this text; may be given several times")->allow_extra_args(false);
 }
 
+void addAdapterOptions(CLI::App& verb, ModelOptions& options) {
+    verb.add_option("--adapter", options.adapters, "A LoRA adapter beside the model: a folder that PEFT or Celloom saved, or a run; may be repeated")
+        ->allow_extra_args(false);
+    verb.add_option("--adapter-weight", options.adapterWeights, "How much each adapter counts, in their order; 1: as it was trained")
+        ->allow_extra_args(false);
+    verb.add_flag("--other-base", options.takesOtherBase, "Take an adapter of a base of the same shape with other weights");
+}
+
 int codeOf(const Error& error) {
     return engine::isOutOfMemory(error) ? protocol::OutOfMemory : protocol::BadInput;
 }
@@ -44,6 +52,40 @@ Result<ModelFolder> openModel(const std::string& text, const Invocation& invocat
                     "Give a model folder, a checkpoint, a run or \"last\".", "--model");
     return engine::openModelFolder(run->path);
 }
+
+namespace {
+
+Result<fs::path> findAdapter(const std::string& text, const Invocation& invocation) {
+    std::error_code code;
+    if (fs::exists(text, code)) return fs::path(text);
+    const auto run = store::Workspace{invocation.workspace}.findRun(text);
+    if (!run)
+        return fail(inQuotes(text) + " is neither a path nor a run in the workspace " + invocation.workspace + ".", "Give an adapter's folder or a run.",
+                    "--adapter");
+    return run->path;
+}
+
+/// The model's own adapter stays on; those of the options join it.
+Status loadAdapters(const ModelOptions& options, const Invocation& invocation, Loaded& loaded) {
+    if (!options.adapterWeights.empty() && options.adapterWeights.size() != options.adapters.size())
+        return fail("is given " + std::to_string(options.adapterWeights.size()) + " times for " + std::to_string(options.adapters.size()) + " adapters.",
+                    "Give one weight for each adapter, or none.", "--adapter-weight");
+    std::vector<engine::AdapterWeight> active = loaded.network->activeAdapters();
+    if (!loaded.folder.adapter.empty()) loaded.adapters.push_back({loaded.folder.adapter, 1});
+    for (std::size_t i = 0; i < options.adapters.size(); ++i) {
+        CELLOOM_TRY(path, findAdapter(options.adapters[i], invocation));
+        CELLOOM_TRY(adapter, engine::openAdapterFolder(path));
+        for (const std::string& unused : adapter.config.notUsed) std::fprintf(stderr, "%s: %s is not used here\n", adapter.path.c_str(), unused.c_str());
+        const std::string name = std::to_string(i + 1) + ": " + options.adapters[i];
+        CELLOOM_TRY_STATUS(engine::loadAdapter(*loaded.network, name, adapter,
+                                               options.takesOtherBase ? engine::OtherBase::Allow : engine::OtherBase::Refuse));
+        active.push_back({name, options.adapterWeights.empty() ? 1 : options.adapterWeights[i]});
+        loaded.adapters.push_back({adapter.path, active.back().weight});
+    }
+    return options.adapters.empty() ? Status() : loaded.network->activate(active);
+}
+
+} // namespace
 
 std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation) {
     const auto device = engine::openDevice(options.device);
@@ -59,7 +101,12 @@ std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation) 
         invocation.fail(network.error(), codeOf(network.error()));
         return {};
     }
-    return Loaded{std::move(*folder), std::move(*network)};
+    Loaded loaded{std::move(*folder), std::move(*network), {}};
+    if (const auto status = loadAdapters(options, invocation, loaded); !status) {
+        invocation.fail(status.error(), codeOf(status.error()));
+        return {};
+    }
+    return loaded;
 }
 
 } // namespace celloom::app

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/engine/verbs.h"
-#include "engine/checkpoint/model_folder.h"
+#include "engine/checkpoint/merge.h"
 #include "engine/generate/sampling.h"
 
 #include <memory>
@@ -16,6 +16,9 @@ namespace celloom::app {
 struct ModelOptions {
     std::string model, device = "auto", out;
     int threads = 0;
+    std::vector<std::string> adapters;  // folders or runs
+    std::vector<double> adapterWeights; // of each adapter; empty: 1
+    bool takesOtherBase = false;        // an adapter of a base of the same shape with other weights
 };
 
 inline constexpr const char* kModelHelp = "A folder with config.json, a run (number, name or \"last\"), a checkpoint or an exported model";
@@ -26,6 +29,9 @@ void addModelOptions(CLI::App& verb, ModelOptions& options);
 /// How tokens are chosen, as every verb that writes text takes it. Sets this program's standard: temperature 0.8, top-p 0.95.
 void addSamplingOptions(CLI::App& verb, engine::SamplingOptions& sampling, std::vector<std::string>& stopTexts);
 
+/// --adapter, --adapter-weight and --other-base, for load() to obey.
+void addAdapterOptions(CLI::App& verb, ModelOptions& options);
+
 /// OutOfMemory where memory ran out, BadInput otherwise.
 int codeOf(const Error& error);
 
@@ -35,6 +41,7 @@ Result<engine::ModelFolder> openModel(const std::string& text, const Invocation&
 struct Loaded {
     engine::ModelFolder folder;
     std::unique_ptr<engine::Network> network;
+    std::vector<engine::MergedAdapter> adapters; // that are active: the model's own and those of the options
 };
 
 /// The network of options.model on options.device, or says what went wrong (and sets the exit code) and gives nothing.

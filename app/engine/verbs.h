@@ -28,6 +28,7 @@ void addGenerateVerbs(CLI::App& app, Invocation& invocation);   // predict, perp
 void addCheckpointVerbs(CLI::App& app, Invocation& invocation); // import, export-model, verify
 void addDataVerbs(CLI::App& app, Invocation& invocation);       // data preview
 void addChatVerbs(CLI::App& app, Invocation& invocation);       // chat, try-child
+void addAdapterVerbs(CLI::App& app, Invocation& invocation);    // merge
 void addMachineVerbs(CLI::App& app, Invocation& invocation);    // estimate, selftest, doctor
 void addTrainVerbs(CLI::App& app, Invocation& invocation);      // child
 

@@ -89,6 +89,9 @@ Result<ModelFolder> openSource(const FolderArguments& arguments, std::vector<std
 Result<engine::ExportSource> exportSource(ModelFolder folder, const FolderArguments& arguments) {
     if (folder.weightFiles.empty())
         return fail("holds no weights.", "Give a checkpoint, a run or a folder with weights.", folder.path.string());
+    if (!folder.adapter.empty())
+        return fail("is a base with a LoRA adapter beside it.", "celloom-engine merge writes both as one model; --adapter takes the adapter alone.",
+                    folder.path.string());
     graph::Expansion expansion = graph::expand(folder.document);
     if (!expansion.ok()) return tl::unexpected(expansion.firstError());
     CELLOOM_TRY(

@@ -369,6 +369,7 @@ void addPredict(CLI::App& app, Invocation& invocation) {
         ->capture_default_str();
     addPredictOptions(*verb, *arguments);
     addModelOptions(*verb, *arguments);
+    addAdapterOptions(*verb, *arguments);
     verb->callback([arguments, prompt, &invocation] {
         arguments->hasPrompt = prompt->count() > 0;
         runPredict(*arguments, invocation);
@@ -425,6 +426,7 @@ void addPerplexity(CLI::App& app, Invocation& invocation) {
         ->capture_default_str();
     verb->add_option("--stride", arguments->stride, "Tokens by which the window moves; 0: half the window")->check(CLI::NonNegativeNumber)->capture_default_str();
     addModelOptions(*verb, *arguments);
+    addAdapterOptions(*verb, *arguments);
     verb->callback([arguments, &invocation] { runPerplexity(*arguments, invocation); });
 }
 

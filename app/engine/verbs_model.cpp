@@ -72,6 +72,7 @@ void addForward(CLI::App& app, Invocation& invocation) {
     verb->add_option("--out", arguments->out, "safetensors to write: logits [B,T,V] and, with labels, loss; float32")->required();
     verb->add_flag("--hidden", arguments->writesHidden, "Also write hidden.0 (embeddings) to hidden.N (before the final norm)");
     addModelOptions(*verb, *arguments);
+    addAdapterOptions(*verb, *arguments);
     verb->callback([arguments, &invocation] { runForward(*arguments, invocation); });
 }
 

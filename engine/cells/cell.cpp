@@ -14,6 +14,11 @@ void Cell::bind(std::vector<at::Tensor> weights, at::ScalarType computeType, std
     m_index = index;
 }
 
+void Cell::setWeight(std::size_t number, at::Tensor tensor) {
+    CELLOOM_CHECK(number < m_weights.size() && tensor.sizes() == m_weights[number].sizes());
+    m_weights[number] = std::move(tensor);
+}
+
 at::Tensor Cell::weight(const std::string& name) const {
     for (std::size_t i = 0; i < m_weights.size(); ++i)
         if (m_instance.weights[i].name == name) return m_weights[i].to(m_computeType);

@@ -2,6 +2,7 @@
 // Letters in shapes: B batch, T sequence, H heads, D head dimension, C channels, V vocabulary.
 #pragma once
 
+#include "engine/cells/adapter.h"
 #include "models/graph/expand.h"
 
 #include <ATen/core/Tensor.h>
@@ -57,10 +58,16 @@ public:
     /// Called once by the network. `weights` in the order of CellInstance::weights; `index` is the cell's number in the model.
     void bind(std::vector<at::Tensor> weights, at::ScalarType computeType, std::size_t index);
 
+    /// The adapters that count from now on. Only types that take adapters look at them.
+    void setAdapters(std::vector<CellAdapter> adapters) { m_adapters = std::move(adapters); }
+    /// Another tensor in place of the weight of that number: an adapter's own bias or head, or a merged matrix.
+    void setWeight(std::size_t number, at::Tensor tensor);
+
 protected:
     /// The weight of that name in computeType() (differentiable in the float32 original), or undefined where the cell has none.
     at::Tensor weight(const std::string& name) const;
     std::size_t index() const { return m_index; }
+    const std::vector<CellAdapter>& adapters() const { return m_adapters; }
 
     /// 0 with probability p, else 1 / (1 - p), in the shape, type and place of x. Follows from the step's seed and the cell's number alone,
     /// so that a resumed run draws the same; drawn on the CPU, so that every device has the same.
@@ -69,6 +76,7 @@ protected:
 private:
     graph::CellInstance m_instance;
     std::vector<at::Tensor> m_weights;
+    std::vector<CellAdapter> m_adapters;
     at::ScalarType m_computeType = at::kFloat;
     std::size_t m_index = 0;
 };

@@ -1,4 +1,4 @@
-// Dense, Embedding and LMHead.
+// Dense (with its adapters), Embedding and LMHead.
 #include "engine/cells/cell.h"
 #include "engine/generate/key_value_cache.h"
 
@@ -11,13 +11,26 @@
 namespace celloom::engine {
 namespace {
 
-/// y [..., out] = x [..., in] weightᵀ + bias.
+/// y [..., out] = x [..., in] weightᵀ + bias + what each adapter adds.
 class Dense final : public Cell {
 public:
     using Cell::Cell;
-    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override {
-        const at::Tensor bias = weight("bias");
-        return {at::linear(inputs[0], weight("weight"), bias.defined() ? std::optional(bias) : std::nullopt)};
+    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
+        const at::Tensor bias = weight("bias"), matrix = weight("weight");
+        const at::Tensor base = at::linear(inputs[0], matrix, bias.defined() ? std::optional(bias) : std::nullopt);
+        at::Tensor out = base;
+        for (const CellAdapter& adapter : adapters()) out = out + change(adapter, inputs[0], matrix, bias, base, context);
+        return {out};
+    }
+
+private:
+    at::Tensor change(const CellAdapter& adapter, at::Tensor x, const at::Tensor& matrix, const at::Tensor& bias, const at::Tensor& base,
+                      const StepContext& context) const {
+        const bool drops = context.isTraining && adapter.dropout > 0;
+        if (drops) x = x * dropoutMask(x, adapter.dropout, context);
+        at::Tensor plain;
+        if (adapter.magnitude.defined()) plain = drops ? at::linear(x, matrix) : bias.defined() ? base - bias : base;
+        return adapterChange(adapter, x, matrix, plain);
     }
 };
 

@@ -1,7 +1,9 @@
 // Finds the parts of a model on disk and writes them.
 #include "engine/checkpoint/model_folder.h"
 
+#include "engine/checkpoint/adapter_folder.h"
 #include "engine/checkpoint/atomic_folder.h"
+#include "engine/checkpoint/fingerprint.h"
 #include "engine/checkpoint/safetensors.h"
 #include "engine/checkpoint/weights.h"
 #include "engine/text/tokenizer.h"
@@ -114,12 +116,34 @@ Status addEndIds(const fs::path& file, std::vector<std::int64_t>& ids) {
     return {};
 }
 
-} // namespace
+enum class MayHaveAdapter { Yes, No };
+Result<ModelFolder> openFolder(const fs::path& given, MayHaveAdapter mayHaveAdapter);
 
-Result<ModelFolder> openModelFolder(const fs::path& given) {
+/// An adapter's folder: its base lies where the adapter was trained beside it.
+Result<ModelFolder> openWithBase(const fs::path& folder) {
+    CELLOOM_TRY(adapter, openAdapterFolder(folder));
+    if (!adapter.notes || adapter.notes->base.path.empty())
+        return fail("is an adapter that does not say where its base lies.", "Give the base as the model, and this folder as its adapter.", folder.string());
+    const fs::path base = adapter.notes->base.path;
+    std::error_code code;
+    if (!fs::is_directory(base, code))
+        return fail("is an adapter of the base " + base.string() + ", which is not there.", "Give the base as the model, and this folder as its adapter.",
+                    folder.string());
+    CELLOOM_TRY(out, openFolder(base, MayHaveAdapter::No));
+    if (isFile(folder / "model.cells.json")) {
+        CELLOOM_TRY(document, graph::loadDocument(folder / "model.cells.json"));
+        out.document = std::move(document);
+    }
+    if (isFile(folder / "tokenizer.model")) out.tokenizer = folder / "tokenizer.model";
+    out.path = folder;
+    out.adapter = folder;
+    return out;
+}
+
+Result<ModelFolder> openFolder(const fs::path& given, MayHaveAdapter mayHaveAdapter) {
     if (given.filename().string().ends_with(".cells.json") && isFile(given)) {
         CELLOOM_TRY(document, graph::loadDocument(given));
-        return ModelFolder{given, std::move(document), {}, {}, {}};
+        return ModelFolder{given, std::move(document), {}, {}, {}, {}};
     }
     std::error_code code;
     if (!fs::is_directory(given, code))
@@ -128,6 +152,10 @@ Result<ModelFolder> openModelFolder(const fs::path& given) {
     if (isThere(folder / "recipe.json") && !isThere(folder / kWeights)) {
         CELLOOM_TRY(newest, newestCheckpoint(folder));
         folder = newest;
+    }
+    if (isThere(folder / recipe::kAdapterConfig) && !isThere(folder / kWeights)) {
+        if (mayHaveAdapter == MayHaveAdapter::No) return fail("is named as a base, but is an adapter itself.", "Merge it first.", folder.string());
+        return openWithBase(folder);
     }
     if (!isThere(folder / "model.cells.json") && !isThere(folder / "config.json"))
         return fail("has neither config.json nor model.cells.json.", "Give a folder with a model in it.", folder.string());
@@ -142,16 +170,38 @@ Result<ModelFolder> openModelFolder(const fs::path& given) {
     return out;
 }
 
+} // namespace
+
+Result<ModelFolder> openModelFolder(const fs::path& path) { return openFolder(path, MayHaveAdapter::Yes); }
+
 Status loadWeights(const ModelFolder& folder, Network& network) {
     if (folder.weightFiles.empty()) return fail("holds no weights.", "Give a checkpoint or an exported model.", folder.path.string());
     std::vector<WantedTensor> wanted;
     std::map<std::string, Parameter*> parameters;
     for (Parameter& parameter : network.parameters()) {
+        if (parameter.isAdapter) continue;
         wanted.push_back({parameter.path, parameter.tensor.sizes().vec()});
         parameters[parameter.path] = &parameter;
     }
     CELLOOM_TRY(plan, planWeights(folder.weightFiles, network.model(), wanted, folder.path));
-    for (const WeightPlan::Item& item : plan.items) CELLOOM_TRY_STATUS(copyWeight(item, parameters.at(item.path)->tensor));
+    const graph::ExpandedModel& model = network.model();
+    recipe::BaseIdentity base{model.name, model.family, fs::absolute(folder.weightFiles.front().parent_path()).string(), {}, {}};
+    Fingerprint fingerprint;
+    for (const WeightPlan::Item& item : plan.items) {
+        at::Tensor& target = parameters.at(item.path)->tensor;
+        at::Tensor source; // where one tensor of the file is the parameter: before it is rounded to what the network keeps
+        if (item.rows.size() == 1 && item.rows.front().isWhole) {
+            CELLOOM_TRY(tensor, item.rows.front().file->tensor(item.rows.front().name));
+            source = std::move(tensor);
+            fingerprint.add(item.name, source);
+        }
+        CELLOOM_TRY_STATUS(copyWeight(item, target));
+        if (!source.defined()) fingerprint.add(item.name, target);
+        base.shapes[item.name] = item.shape;
+    }
+    base.fingerprint = fingerprint.value();
+    network.setBase(std::move(base));
+    network.baseChanged();
     return {};
 }
 
@@ -164,17 +214,29 @@ Result<std::unique_ptr<Network>> loadNetwork(const ModelFolder& folder, const Ne
     unfilled.initialise = false;
     CELLOOM_TRY(network, Network::create(std::move(expansion.model), plain, unfilled));
     CELLOOM_TRY_STATUS(loadWeights(folder, *network));
+    if (folder.adapter.empty()) return network;
+    CELLOOM_TRY(adapter, openAdapterFolder(folder.adapter));
+    const std::string name = folder.adapter.filename().string();
+    CELLOOM_TRY_STATUS(loadAdapter(*network, name, adapter));
+    CELLOOM_TRY_STATUS(network->activate({{name, 1}}));
     return network;
 }
 
-Status writeModelFiles(const Network& network, const graph::Document& document, const fs::path& tokenizer, const fs::path& folder) {
+Status writeModelFiles(const Network& network, const graph::Document& document, const fs::path& tokenizer, const fs::path& folder,
+                       at::ScalarType type) {
+    if (!network.activeAdapters().empty() && !network.isMerged())
+        return fail("the model has an adapter, which a folder of plain weights cannot hold.", "Merge it first.", folder.string());
     std::map<std::string, at::Tensor> tensors;
     for (const Parameter& parameter : network.parameters())
-        tensors[families::checkpointName(network.model().family, parameter.path)] = parameter.tensor;
+        if (!parameter.isAdapter) tensors[families::checkpointName(network.model().family, parameter.path)] = parameter.tensor.to(type);
     CELLOOM_TRY_STATUS(writeSafetensors(folder / kWeights, tensors));
     CELLOOM_TRY_STATUS(writeFileAtomically(folder / "model.cells.json", graph::toJson(document)));
     // A graph that its owner has changed is of no family any more: model.cells.json alone describes it then.
     if (const auto config = families::toConfigJson(document)) CELLOOM_TRY_STATUS(writeFileAtomically(folder / "config.json", *config));
+    return writeTokenizerFiles(tokenizer, folder);
+}
+
+Status writeTokenizerFiles(const fs::path& tokenizer, const fs::path& folder) {
     if (tokenizer.empty()) return {};
     for (const fs::path& file : tokenizerFiles(tokenizer)) {
         CELLOOM_TRY(bytes, readFile(file));

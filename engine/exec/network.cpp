@@ -1,8 +1,9 @@
 // Runs an expanded model cell by cell (PyNative mode).
-#include "engine/exec/network.h"
+#include "engine/exec/network_state.h"
 
-#include "engine/cells/cell.h"
+#include "engine/exec/recompute.h"
 #include "engine/generate/key_value_cache.h"
+#include "models/base/text.h"
 #include "models/recipe/checks.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -18,15 +19,6 @@ namespace celloom::engine {
 using graph::CellInstance;
 using graph::WeightSpec;
 
-struct Network::State {
-    graph::ExpandedModel model;
-    NetworkOptions options;
-    std::vector<std::unique_ptr<Cell>> cells;
-    std::vector<Parameter> parameters;
-    std::vector<std::size_t> lastUse; // by value: the number of the last cell that reads it; outputs are kept to the end
-    TensorCache tables;
-};
-
 namespace {
 
 std::uint64_t hashOf(const std::string& text) { // FNV-1a: the same on every machine, unlike std::hash
@@ -35,6 +27,7 @@ std::uint64_t hashOf(const std::string& text) { // FNV-1a: the same on every mac
     return hash;
 }
 
+/// Draws `tensor` (float32) as its kind of weight begins.
 void initialise(at::Tensor& tensor, const CellInstance& cell, const WeightSpec& spec, const std::string& path,
                 const NetworkOptions& options) {
     switch (spec.init) {
@@ -47,7 +40,7 @@ void initialise(at::Tensor& tensor, const CellInstance& cell, const WeightSpec& 
     case WeightSpec::Init::Normal:
         break;
     }
-    tensor.normal_(0, options.initStd, at::detail::createCPUGenerator(mixSeed(options.seed, hashOf(path))));
+    tensor.normal_(0, options.initStd, generatorFor(options.seed, path));
     if (cell.type != "Embedding") return;
     const std::int64_t padding = cell.integer("padding_idx");
     if (padding >= 0 && padding < tensor.size(0)) tensor.select(0, padding).fill_(0);
@@ -151,6 +144,12 @@ std::vector<at::Tensor> runCell(Cell& cell, std::vector<at::Tensor>& values, Ste
     }
 }
 
+/// One forward pass. Pieces that are computed again share it, so it lives until their backward passes are done.
+struct Pass {
+    StepContext context;
+    std::string place = "the batch"; // the cell at work, for errors
+};
+
 /// Drops what no later cell reads; autograd keeps what the backward pass needs.
 void release(const CellInstance& cell, std::size_t index, const std::vector<std::size_t>& lastUse, std::vector<at::Tensor>& values) {
     const auto drop = [&](graph::ValueId id) {
@@ -160,7 +159,77 @@ void release(const CellInstance& cell, std::size_t index, const std::vector<std:
     for (const graph::ValueId id : cell.outputs) drop(id);
 }
 
+/// "layers.3" of "layers.3.mlp.up_proj"; empty where no name is a number.
+std::string layerOf(const std::string& path) {
+    for (std::size_t from = 0; from < path.size();) {
+        const auto dot = std::min(path.find('.', from), path.size());
+        std::int64_t number = 0;
+        if (readNumber(std::string_view(path).substr(from, dot - from), number)) return path.substr(0, dot);
+        from = dot + 1;
+    }
+    return {};
+}
+
+using Observed = std::function<void(std::size_t index, const std::vector<at::Tensor>& results)>;
+
+/// Runs a layer so that its inside is forgotten and computed again in the backward pass.
+void runRecomputed(const Network::State& state, const RecomputedLayer& layer, std::vector<at::Tensor>& values, const std::shared_ptr<Pass>& pass,
+                   const Observed& observed) {
+    std::vector<at::Tensor> inputs;
+    for (const graph::ValueId id : layer.inputs) inputs.push_back(values[static_cast<std::size_t>(id)]);
+    const auto piece = [&state, &layer, pass, observed](const std::vector<at::Tensor>& given, bool isAgain) {
+        std::vector<at::Tensor> inside(state.model.values.size());
+        for (std::size_t i = 0; i < given.size(); ++i) inside[static_cast<std::size_t>(layer.inputs[i])] = given[i];
+        for (std::size_t index = layer.first; index <= layer.last; ++index) {
+            pass->place = state.model.cells[index].path;
+            const std::vector<at::Tensor> results = runCell(*state.cells[index], inside, pass->context);
+            if (!isAgain) observed(index, results);
+            release(state.model.cells[index], index, state.lastUse, inside);
+        }
+        std::vector<at::Tensor> outputs;
+        for (const graph::ValueId id : layer.outputs) outputs.push_back(inside[static_cast<std::size_t>(id)]);
+        return outputs;
+    };
+    const std::vector<at::Tensor> outputs = recomputed(piece, inputs, layer.parameters);
+    for (std::size_t i = 0; i < outputs.size(); ++i) values[static_cast<std::size_t>(layer.outputs[i])] = outputs[i];
+    for (std::size_t index = layer.first; index <= layer.last; ++index) release(state.model.cells[index], layer.last, state.lastUse, values);
+}
+
+template <class T> void addOnce(std::vector<T>& list, const T& item) {
+    if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
+}
+
 } // namespace
+
+at::Generator generatorFor(std::uint64_t seed, const std::string& path) {
+    return at::detail::createCPUGenerator(mixSeed(seed, hashOf(path)));
+}
+
+std::vector<RecomputedLayer> layersToRecompute(const graph::ExpandedModel& model, const recipe::TreatmentTable& treatment,
+                                               const std::vector<std::size_t>& lastUse, const std::vector<Parameter>& parameters) {
+    std::vector<RecomputedLayer> out;
+    for (std::size_t i = 0; i < model.cells.size(); ++i) {
+        if (!treatment.cells[i].recompute) continue;
+        const bool goesOn = !out.empty() && out.back().last + 1 == i && layerOf(model.cells[i].path) == layerOf(model.cells[i - 1].path);
+        if (goesOn) out.back().last = i;
+        else out.push_back({i, i, {}, {}, {}});
+    }
+    for (RecomputedLayer& layer : out) {
+        std::vector<graph::ValueId> made;
+        for (std::size_t i = layer.first; i <= layer.last; ++i) {
+            for (const graph::ValueId id : model.cells[i].inputs)
+                if (id >= 0 && std::find(made.begin(), made.end(), id) == made.end()) addOnce(layer.inputs, id);
+            made.insert(made.end(), model.cells[i].outputs.begin(), model.cells[i].outputs.end());
+        }
+        for (const graph::ValueId id : made)
+            if (lastUse[static_cast<std::size_t>(id)] > layer.last) layer.outputs.push_back(id);
+        for (const Parameter& parameter : parameters) {
+            const auto cell = static_cast<std::size_t>(parameter.cell);
+            if (cell >= layer.first && cell <= layer.last && !parameter.isFrozen) layer.parameters.push_back(parameter.tensor);
+        }
+    }
+    return out;
+}
 
 Network::Network(std::unique_ptr<State> state) : m_state(std::move(state)) {}
 Network::~Network() = default;
@@ -176,43 +245,62 @@ const graph::ExpandedModel& Network::model() const {
 const NetworkOptions& Network::options() const {
     return m_state->options;
 }
+const recipe::TreatmentTable& Network::treatment() const {
+    return m_state->treatment;
+}
+const recipe::BaseIdentity& Network::base() const {
+    return m_state->base;
+}
+void Network::setBase(recipe::BaseIdentity base) {
+    m_state->base = std::move(base);
+}
 
 Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, const recipe::TreatmentTable& treatment,
                                                  const NetworkOptions& options, const CellRegistry* registry) {
     CELLOOM_CHECK(treatment.cells.size() == model.cells.size());
+    CELLOOM_TRY_STATUS(recipe::checkTreatment(model, treatment));
     auto state = std::make_unique<State>();
     state->options = options;
+    state->treatment = treatment;
     state->lastUse.assign(model.values.size(), 0);
+    state->model = std::move(model);
     std::string place;
     try {
         at::NoGradGuard guard;
-        for (std::size_t index = 0; index < model.cells.size(); ++index) {
-            const CellInstance& instance = model.cells[index];
+        for (std::size_t index = 0; index < state->model.cells.size(); ++index) {
+            const CellInstance& instance = state->model.cells[index];
+            const recipe::Treatment& treated = treatment.cells[index];
             place = instance.path;
             auto cell = (registry ? *registry : CellRegistry::standard()).make(instance);
             if (!cell) return fail("has the type " + instance.type + ", which this engine cannot compute.", {}, instance.path);
-            CELLOOM_TRY_STATUS(recipe::checkSupported(treatment.cells[index], instance.path));
-            CELLOOM_TRY(type, computeTypeOf(*cell, treatment.cells[index], options));
+            CELLOOM_TRY(type, computeTypeOf(*cell, treated, options));
             std::vector<at::Tensor> weights;
             for (const WeightSpec& spec : instance.weights) {
-                Parameter parameter{instance.path + "." + spec.name, at::empty(spec.dims, at::kFloat), static_cast<int>(index),
-                                    treatment.cells[index].frozen};
+                Parameter parameter{instance.path + "." + spec.name, {}, static_cast<int>(index), !treated.trains(spec.name)};
+                const at::ScalarType stored = parameter.isFrozen ? options.baseType : at::kFloat;
+                parameter.tensor = at::empty(spec.dims, options.initialise ? at::kFloat : stored);
                 if (options.initialise) initialise(parameter.tensor, instance, spec, parameter.path, options);
-                parameter.tensor = parameter.tensor.to(options.device).requires_grad_(!parameter.isFrozen);
+                parameter.tensor = parameter.tensor.to(options.device, stored).requires_grad_(!parameter.isFrozen);
+                state->slots.push_back({index, weights.size()});
                 weights.push_back(parameter.tensor);
                 state->parameters.push_back(std::move(parameter));
             }
             cell->bind(std::move(weights), type, index);
             state->cells.push_back(std::move(cell));
+            if (treated.lora) state->addTrainedAdapter(index, *treated.lora);
             for (const graph::ValueId input : instance.inputs)
                 if (input >= 0) state->lastUse[static_cast<std::size_t>(input)] = index;
         }
     } catch (const std::exception& exception) {
         return tl::unexpected(errorOf(exception, place));
     }
-    for (const graph::NamedValue& output : model.outputs) state->lastUse[static_cast<std::size_t>(output.value)] = model.cells.size();
-    state->model = std::move(model);
-    return std::unique_ptr<Network>(new Network(std::move(state)));
+    for (const graph::NamedValue& output : state->model.outputs)
+        state->lastUse[static_cast<std::size_t>(output.value)] = state->model.cells.size();
+    state->recomputedLayers = layersToRecompute(state->model, treatment, state->lastUse, state->parameters);
+    if (treatment.hasAdapters()) state->active = {{kTrainedAdapter, 1}};
+    std::unique_ptr<Network> network(new Network(std::move(state)));
+    network->baseChanged();
+    return network;
 }
 
 bool Network::logitsComeFromTheHead() const {
@@ -232,14 +320,14 @@ bool Network::logitsComeFromTheHead() const {
 Result<std::map<std::string, at::Tensor>> Network::forward(const Batch& batch, const ForwardOptions& options) {
     const State& state = *m_state;
     at::AutoGradMode record(options.training);
-    StepContext context;
+    const auto pass = std::make_shared<Pass>();
+    StepContext& context = pass->context;
     context.isTraining = options.training;
     context.lastPositionOnly = options.lastPositionOnly;
     CELLOOM_CHECK(!options.headPositions.defined() || logitsComeFromTheHead());
     context.dropoutSeed = options.dropoutSeed;
     context.tables = &m_state->tables;
     std::vector<at::Tensor> values(state.model.values.size());
-    std::string place = "the batch";
     try {
         const auto toDevice = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor.to(state.options.device) : tensor; };
         context.attentionMask = toDevice(usefulMask(batch.attentionMask));
@@ -251,10 +339,19 @@ Result<std::map<std::string, at::Tensor>> Network::forward(const Batch& batch, c
             CELLOOM_TRY(tensor, inputNamed(input.name, batch));
             values[static_cast<std::size_t>(input.value)] = toDevice(tensor);
         }
-        for (std::size_t index = 0; index < state.cells.size(); ++index) {
-            place = state.model.cells[index].path;
-            const std::vector<at::Tensor> results = runCell(*state.cells[index], values, context);
+        const auto observed = [&](std::size_t index, const std::vector<at::Tensor>& results) {
             if (options.observer) options.observer(state.model.cells[index], results);
+        };
+        auto layer = state.recomputedLayers.begin();
+        for (std::size_t index = 0; index < state.cells.size(); ++index) {
+            if (options.training && layer != state.recomputedLayers.end() && layer->first == index) {
+                runRecomputed(state, *layer, values, pass, observed);
+                index = layer->last;
+                ++layer;
+                continue;
+            }
+            pass->place = state.model.cells[index].path;
+            observed(index, runCell(*state.cells[index], values, context));
             release(state.model.cells[index], index, state.lastUse, values);
         }
         if (options.cache) options.cache->commit();
@@ -265,7 +362,7 @@ Result<std::map<std::string, at::Tensor>> Network::forward(const Batch& batch, c
         }
         return outputs;
     } catch (const std::exception& exception) {
-        return tl::unexpected(errorOf(exception, place));
+        return tl::unexpected(errorOf(exception, pass->place));
     }
 }
 

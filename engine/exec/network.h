@@ -3,6 +3,7 @@
 
 #include "models/base/result.h"
 #include "models/graph/expand.h"
+#include "models/recipe/adapter_config.h"
 #include "models/recipe/rules.h"
 
 #include <ATen/core/Tensor.h>
@@ -39,15 +40,24 @@ struct NetworkOptions {
     at::ScalarType halfType = at::kBFloat16;
     std::uint64_t seed = 0; // of the initial weights: normal(0, initStd), norms 1, biases 0
     double initStd = 0.02;
-    bool initialise = true; // false: parameters are allocated but not filled (a checkpoint follows)
+    bool initialise = true; // false: the base's parameters are allocated but not filled (a checkpoint follows)
+    at::ScalarType baseType = at::kFloat; // in which frozen parameters are kept
 };
 
-/// One learnable tensor. `path` is "layers.0.mlp.up_proj.weight"; always float32 in this version.
+/// One learnable tensor. `path` is "layers.0.mlp.up_proj.weight"; float32, unless it is frozen and NetworkOptions::baseType says otherwise.
 struct Parameter {
     std::string path;
     at::Tensor tensor;
     int cell = 0; // index into ExpandedModel::cells and TreatmentTable::cells
-    bool isFrozen = false;
+    bool isFrozen = false; // takes no gradient
+    bool isAdapter = false; // "….lora_A.weight", "….lora_B.weight", "….lora_magnitude_vector": part of no base
+};
+
+/// How much of an adapter counts: 1 as it was trained, 0 nothing.
+struct AdapterWeight {
+    std::string name;
+    double weight = 1;
+    bool operator==(const AdapterWeight&) const = default;
 };
 
 struct ForwardOptions {
@@ -70,6 +80,7 @@ struct ForwardOptions {
 
 class CellRegistry;
 
+/// A network has its parameters, which the optimizer changes, and beside them adapters that are swapped while it lives.
 class Network {
 public:
     /// Weights are drawn parameter by parameter from (seed, path), on the CPU: the same on every device, and unmoved when a cell is added
@@ -88,9 +99,38 @@ public:
     const std::vector<Parameter>& parameters() const;
     const graph::ExpandedModel& model() const;
     const NetworkOptions& options() const;
+    const recipe::TreatmentTable& treatment() const;
+
+    /// Which weights the base was filled with: loadWeights sets it. Empty where they were drawn.
+    const recipe::BaseIdentity& base() const;
+    void setBase(recipe::BaseIdentity base);
+
+    // ---- adapters beside the base, which stays as it is ----
+
+    /// The adapter that create() made where the treatment asked for LoRA; its tensors are among parameters(). A ~ U(±1/√in), B = 0.
+    static constexpr const char* kTrainedAdapter = "default";
+
+    /// To be called when the base's parameters were filled from outside: DoRA's lengths start at those of the base's rows.
+    void baseChanged();
+    /// Adds an adapter from elsewhere, inactive. `tensors`, by path: those that the treatment's parameterTable() has in an adapter's file,
+    /// in its shapes. Fails where the name is taken.
+    Status addAdapter(const std::string& name, const recipe::TreatmentTable& treatment, const std::map<std::string, at::Tensor>& tensors);
+    Status removeAdapter(const std::string& name);
+    std::vector<std::string> adapters() const;
+    const std::vector<AdapterWeight>& activeAdapters() const;
+    /// These adapters count from now on, and no other; none: the base alone. One that brings biases or whole cells of its own, or uses
+    /// DoRA, can be active only alone, and with the weight 1. Refused while an adapter is merged.
+    Status activate(const std::vector<AdapterWeight>& adapters);
+
+    /// Writes the active adapters into the base's weights, computed in float32 and then rounded to the type that they are kept in. Refused
+    /// where nothing is active or something is merged already. unmerge() puts back the base's own tensors, bit for bit.
+    Status merge();
+    Status unmerge();
+    bool isMerged() const;
+
+    struct State; // network_state.h
 
 private:
-    struct State;
     std::unique_ptr<State> m_state;
     explicit Network(std::unique_ptr<State> state);
 };

@@ -1,11 +1,13 @@
 #include "engine/train/checkpoint.h"
 
+#include "engine/checkpoint/adapter_folder.h"
 #include "engine/checkpoint/atomic_folder.h"
 #include "engine/checkpoint/manifest.h"
 #include "engine/checkpoint/model_folder.h"
 #include "engine/checkpoint/safetensors.h"
 #include "models/base/files.h"
 #include "models/base/kill_points.h"
+#include "models/graph/json.h"
 
 #include <nlohmann/json.hpp>
 
@@ -19,6 +21,14 @@ namespace {
 
 constexpr int kStateSchema = 1;
 constexpr const char* kPrefix = "step-";
+
+/// The whole model; of a run with adapters only these, since the base lies elsewhere and does not change.
+Status writeModel(const CheckpointContent& content, const fs::path& folder) {
+    if (!content.network.treatment().hasAdapters()) return writeModelFiles(content.network, content.document, content.tokenizer, folder);
+    CELLOOM_TRY_STATUS(writeAdapterFiles(content.network, content.chatTemplate, folder));
+    CELLOOM_TRY_STATUS(writeFileAtomically(folder / "model.cells.json", graph::toJson(content.document)));
+    return writeTokenizerFiles(content.tokenizer, folder);
+}
 
 Status removeFolder(const fs::path& path) {
     std::error_code error;
@@ -96,7 +106,7 @@ std::vector<fs::path> listCheckpoints(const fs::path& folder) {
 Result<fs::path> writeCheckpoint(const fs::path& folder, const CheckpointContent& content, const std::function<Status()>& beforeVisible) {
     const fs::path target = folder / checkpointName(content.state.model.step);
     CELLOOM_TRY(partial, AtomicFolder::create(target));
-    CELLOOM_TRY_STATUS(writeModelFiles(content.network, content.document, content.tokenizer, partial.path()));
+    CELLOOM_TRY_STATUS(writeModel(content, partial.path()));
     CELLOOM_TRY_STATUS(writeSafetensors(partial.path() / "trainer.safetensors", content.optimizer.state()));
     CELLOOM_TRY_STATUS(writeFileAtomically(partial.path() / "state.json", toJson(content.state)));
     CELLOOM_TRY_STATUS(writeManifest(partial.path()));
@@ -114,8 +124,13 @@ Result<RunProgressState> verifyCheckpoint(const fs::path& checkpoint) {
 }
 
 Status loadCheckpoint(const fs::path& checkpoint, Network& network, Optimizer& optimizer) {
-    CELLOOM_TRY(folder, openModelFolder(checkpoint));
-    CELLOOM_TRY_STATUS(loadWeights(folder, network));
+    if (network.treatment().hasAdapters()) {
+        CELLOOM_TRY(adapter, openAdapterFolder(checkpoint));
+        CELLOOM_TRY_STATUS(loadTrainedAdapter(network, adapter));
+    } else {
+        CELLOOM_TRY(folder, openModelFolder(checkpoint));
+        CELLOOM_TRY_STATUS(loadWeights(folder, network));
+    }
     const fs::path path = checkpoint / "trainer.safetensors";
     CELLOOM_TRY(file, SafetensorsFile::open(path));
     std::map<std::string, at::Tensor> tensors;

@@ -41,16 +41,17 @@ struct CheckpointContent {
     std::filesystem::path tokenizer; // empty: none
     Optimizer& optimizer;
     const RunProgressState& state;
+    std::string chatTemplate; // its name, for an adapter; empty: none
 };
 
-/// Writes folder/step-NNNNNN: model files, trainer.safetensors, state.json, manifest.json. `beforeVisible` runs when all is written and
+/// Writes folder/step-NNNNNN: model files (of a run with adapters the adapter's files and the graph instead), trainer.safetensors, state.json, manifest.json. `beforeVisible` runs when all is written and
 /// before the folder gets its name (metrics up to here must be on the disk first). A checkpoint of the same step is replaced.
 Result<std::filesystem::path> writeCheckpoint(const std::filesystem::path& folder, const CheckpointContent& content,
                                               const std::function<Status()>& beforeVisible);
 
 /// Verifies every file by checksum, then reads the state; nothing is loaded yet.
 Result<RunProgressState> verifyCheckpoint(const std::filesystem::path& checkpoint);
-/// Weights and moments.
+/// Weights and moments. Where the network trains adapters its base must have been loaded before.
 Status loadCheckpoint(const std::filesystem::path& checkpoint, Network& network, Optimizer& optimizer);
 
 struct FoundCheckpoint {

@@ -1,5 +1,6 @@
 #include "engine/train/llm_trainer.h"
 
+#include "engine/checkpoint/adapter_folder.h"
 #include "engine/data/packed.h"
 #include "engine/exec/memory.h"
 #include "engine/generate/generate.h"
@@ -113,7 +114,18 @@ Result<Model::End> LLMTrainer::train() {
     auto end = m_model->train(totalSteps(), *m_data.train, m_callbacks);
     m_isTimeOver = callbacks.timeLimit.isReached();
     m_callbacks.clear();
+    if (end && *end != Model::End::Diverged) CELLOOM_TRY_STATUS(saveFinishedAdapter());
     return end;
+}
+
+/// What other tools read: the run's adapter as it is now, beside the checkpoints, which serve to go on.
+Status LLMTrainer::saveFinishedAdapter() {
+    if (!m_treatment.hasAdapters() || m_model->step() == 0) return {};
+    const auto folder = m_setup.folder.path / "adapter";
+    CELLOOM_TRY_STATUS(saveAdapter(*m_network, m_chat ? m_chat->chatTemplate().name : std::string(), folder,
+                                   m_tokenizer ? m_setup.folder.tokenizer() : std::filesystem::path()));
+    m_reporter.info("adapter", "Saved the adapter in " + folder.string() + ".", nlohmann::json{{"adapter", folder.string()}}.dump());
+    return {};
 }
 
 std::int64_t LLMTrainer::totalSteps() const {
@@ -130,7 +142,8 @@ Status LLMTrainer::save(std::int64_t bestStep) {
         if (!callback->stateName().empty()) m_state.callbacks[callback->stateName()] = callback->state();
 
     const auto folder = m_setup.folder.checkpoints();
-    const CheckpointContent content{*m_network, m_document, m_tokenizer ? m_setup.folder.tokenizer() : std::filesystem::path(), *m_optimizer, m_state};
+    const CheckpointContent content{*m_network, m_document, m_tokenizer ? m_setup.folder.tokenizer() : std::filesystem::path(), *m_optimizer, m_state,
+                                    m_chat ? m_chat->chatTemplate().name : std::string()};
     CELLOOM_TRY(path, writeCheckpoint(folder, content, [this] { return m_setup.writer.flush(); }));
     const auto best = bestStep < 0 ? std::filesystem::path() : folder / checkpointName(bestStep);
     CELLOOM_TRY_STATUS(pruneCheckpoints(folder, m_recipe.integer("checkpoint.keep_max"), best));

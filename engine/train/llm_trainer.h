@@ -49,6 +49,7 @@ private:
     Status chooseDevice();
     Status buildNetwork();
     Status buildDocument();
+    void sayWhatLearns();
     Status prepareTokenRows();
     Status prepareConversations();
     void reportSamples(const ChatStatistics& count);
@@ -58,6 +59,7 @@ private:
 
     Result<Model::End> train();
     Status save(std::int64_t bestStep);
+    Status saveFinishedAdapter();
     Status writeSamples();
     Status checkAnswers(); // evaluation by generation: llm_trainer_chat.cpp
     Result<std::vector<std::string>> answersTo(std::int64_t first, std::int64_t end);

@@ -1,6 +1,7 @@
 // What a run does before its first step: the newest checkpoint, data, tokenizer, network, weights, the bigram yardstick.
 #include "engine/train/llm_trainer.h"
 
+#include "engine/checkpoint/adapter_folder.h"
 #include "engine/checkpoint/model_folder.h"
 #include "engine/data/bigram.h"
 #include "engine/exec/device.h"
@@ -12,6 +13,8 @@
 #include "models/families/families.h"
 #include "models/graph/json.h"
 #include "models/recipe/checks.h"
+#include "models/recipe/lora.h"
+#include "models/recipe/parameter_table.h"
 
 #include <algorithm>
 #include <array>
@@ -168,8 +171,7 @@ Status LLMTrainer::buildNetwork() {
     if (m_tokenizer && vocabulary > 0 && m_tokenizer->vocabSize() > vocabulary)
         return fail("The tokenizer has " + std::to_string(m_tokenizer->vocabSize()) + " pieces, the model's vocabulary " + std::to_string(vocabulary) + ".",
                     "Choose the tokenizer that belongs to the model, or raise its vocabulary.", "tokenizer.path");
-    CELLOOM_TRY(rules, m_recipe.rules());
-    CELLOOM_TRY(treatment, recipe::resolve(expansion.model, rules));
+    CELLOOM_TRY(treatment, recipe::treatmentOf(m_recipe, expansion.model));
     m_treatment = std::move(treatment);
     for (const recipe::Problem& problem : recipe::modelWarnings(m_recipe, expansion.model))
         m_reporter.warning("recipe", {problem.message, problem.hint, problem.key});
@@ -182,13 +184,29 @@ Status LLMTrainer::buildNetwork() {
     options.seed = static_cast<std::uint64_t>(m_recipe.integer("seed"));
     options.initStd = m_recipe.real("model.init_std");
     options.initialise = m_found.path.empty() && m_recipe.text("model.weights").empty();
+    const std::string& baseType = m_recipe.text("lora.base_type");
+    if (m_treatment.hasAdapters()) options.baseType = baseType == "bfloat16" ? at::kBFloat16 : baseType == "float16" ? at::kHalf : at::kFloat;
     CELLOOM_TRY(network, Network::create(std::move(expansion.model), m_treatment, options));
     m_network = std::move(network);
+    sayWhatLearns();
     CELLOOM_TRY(optimizer, makeOptimizer(m_recipe, m_network->parameters(), m_treatment));
     m_optimizer = std::move(optimizer);
     for (const char* key : kFixedFields) m_state.recipe[key] = m_recipe.toText(key);
     if (m_files.areInstructions) return prepareConversations();
     return m_files.areTokens ? prepareTokenRows() : Status();
+}
+
+void LLMTrainer::sayWhatLearns() {
+    const auto counts = recipe::countParameters(recipe::parameterTable(m_network->model(), m_treatment));
+    if (counts.trainable == counts.base) return;
+    char percent[32];
+    std::snprintf(percent, sizeof percent, "%.2f", 100 * static_cast<double>(counts.trainable) / static_cast<double>(counts.base + counts.adapters));
+    const std::string cells = counts.adaptedCells > 0 ? " Adapters stand beside " + plural(static_cast<std::size_t>(counts.adaptedCells), "cell") + "." : "";
+    m_reporter.info("trainable", std::string("Trainable ") + percent + " %: " + std::to_string(counts.trainable) + " of " +
+                                     std::to_string(counts.base + counts.adapters) + " parameters; their gradients and moments take " +
+                                     std::to_string(3 * 4 * counts.trainable) + " bytes, of a full training " + std::to_string(3 * 4 * counts.base) + "." + cells,
+                    nlohmann::json{{"trainable", counts.trainable}, {"base", counts.base}, {"adapters", counts.adapters}, {"cells", counts.adaptedCells},
+                                   {"state_bytes", 3 * 4 * counts.trainable}, {"full_state_bytes", 3 * 4 * counts.base}}.dump());
 }
 
 Status LLMTrainer::prepareTokenRows() {
@@ -226,9 +244,15 @@ Status LLMTrainer::loadWeightsToStartFrom() {
     CELLOOM_TRY(schedule, recipe::scheduleOf(m_recipe, totalSteps()));
     m_model = std::make_unique<Model>(*m_network, *m_optimizer, schedule, options);
 
-    if (const std::string& weights = m_recipe.text("model.weights"); m_found.path.empty() && !weights.empty()) {
+    if (const std::string& weights = m_recipe.text("model.weights"); !weights.empty() && (m_found.path.empty() || m_treatment.hasAdapters())) {
         CELLOOM_TRY(folder, openModelFolder(weights));
-        return loadWeights(folder, *m_network);
+        if (!folder.adapter.empty())
+            return fail("The weights to start from are a base and an adapter.", "Merge them into one model first (celloom-engine merge).", "model.weights");
+        CELLOOM_TRY_STATUS(loadWeights(folder, *m_network));
+    }
+    if (const std::string& adapter = m_recipe.text("lora.adapter"); m_found.path.empty() && m_treatment.hasAdapters() && !adapter.empty()) {
+        CELLOOM_TRY(folder, openAdapterFolder(adapter));
+        CELLOOM_TRY_STATUS(loadTrainedAdapter(*m_network, folder));
     }
     if (m_found.path.empty()) return {};
     if (m_found.state.model.step >= totalSteps())

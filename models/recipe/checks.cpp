@@ -1,6 +1,8 @@
 #include "models/recipe/checks.h"
 
 #include "models/recipe/estimate.h"
+#include "models/recipe/lora.h"
+#include "models/recipe/parameter_table.h"
 
 #include <vector>
 
@@ -8,9 +10,19 @@ namespace celloom::recipe {
 
 Status checkModel(const Recipe& recipe) {
     CELLOOM_TRY(model, modelOf(recipe));
-    CELLOOM_TRY(rules, recipe.rules());
-    CELLOOM_TRY(treatment, resolve(model, rules));
+    CELLOOM_TRY(treatment, treatmentOf(recipe, model));
+    if (treatment.hasAdapters() && recipe.text("model.weights").empty())
+        return fail("No weights are named for the base that the adapters stand beside.", "Give the base's folder.", "model.weights");
+    return checkTreatment(model, treatment);
+}
+
+Status checkTreatment(const graph::ExpandedModel& model, const TreatmentTable& treatment) {
     for (std::size_t i = 0; i < model.cells.size(); ++i) CELLOOM_TRY_STATUS(checkSupported(treatment.cells[i], model.cells[i].path));
+    if (!treatment.hasAdapters()) return {};
+    for (const ParameterRow& row : parameterTable(model, treatment))
+        if (row.isTrainable && row.adapterName.empty())
+            return fail("would learn beside the adapters, but no adapter's file holds it.",
+                        "Freeze it (a rule \"**: freeze\" first), or add \"save\" to its rule.", row.path);
     return {};
 }
 
@@ -28,8 +40,7 @@ std::vector<Problem> modelWarnings(const Recipe& recipe, const graph::ExpandedMo
 }
 
 Status checkSupported(const Treatment& treatment, const std::string& path) {
-    if (treatment.lora) return fail("is to get a LoRA adapter, which this version does not train yet.", "Remove the rule.", path);
-    if (treatment.recompute) return fail("is to recompute its activations, which this version does not do yet.", "Remove the rule.", path);
+    if (treatment.lora && treatment.saveWhole) return fail("cannot both get an adapter and be saved whole.", "Remove one of the two rules.", path);
     if (treatment.stage != 0)
         return fail("belongs to pipeline stage " + std::to_string(treatment.stage) + ", but this version runs one stage.",
                     "Remove the rule.", path);
@@ -70,7 +81,10 @@ Status checkResumable(const Recipe& before, const Recipe& now, RunHas has) {
                                                        "train.sequence_length",
                                                        "train.drop_last",
                                                        "optimizer.type"};
-    for (const std::string& key : has == RunHas::Checkpoint ? ofCheckpoint : ofData) {
+    std::vector<std::string> keys = has == RunHas::Checkpoint ? ofCheckpoint : ofData;
+    for (const Field& field : fields())
+        if (has == RunHas::Checkpoint && field.section == "lora" && field.key != "lora.dropout") keys.push_back(field.key);
+    for (const std::string& key : keys) {
         const std::string was = before.toText(key), is = now.toText(key);
         if (was != is)
             return fail("was " + (was.empty() ? "empty" : was) + " when the run began and cannot become " + (is.empty() ? "empty" : is) +

@@ -17,7 +17,9 @@ std::vector<Problem> modelWarnings(const Recipe& recipe, const graph::ExpandedMo
 /// max_positions of a model whose rows would be longer; 0 where all is well, or where the model does not say.
 std::int64_t exceededPositions(const graph::ExpandedModel& model, std::int64_t sequenceLength);
 
-/// Refuses a treatment that no engine of this version carries out (LoRA, recomputation, pipeline stages). Nothing is skipped silently.
+/// Refuses treatments that no engine of this version carries out, and, beside adapters, weights that would learn and be saved nowhere.
+Status checkTreatment(const graph::ExpandedModel& model, const TreatmentTable& treatment);
+/// Refuses a treatment of one cell that no engine of this version carries out (pipeline stages). Nothing is skipped silently.
 Status checkSupported(const Treatment& treatment, const std::string& path);
 
 /// Refuses changes of the fields that made what a run has already: before its first checkpoint its data files, after it also tokenizer,

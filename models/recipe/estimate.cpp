@@ -2,6 +2,7 @@
 
 #include "models/families/families.h"
 #include "models/graph/cost.h"
+#include "models/recipe/lora.h"
 #include "models/recipe/parameter_table.h"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ MemoryOptions memoryOptions(const Recipe& recipe, const graph::ExpandedModel& mo
     options.hasZLoss = zLossOf(recipe, model) > 0;
     options.evaluates = !recipe.list("data.validation").empty() || recipe.real("data.validation_fraction") > 0;
     options.isGpu = recipe.text("device") == "cuda";
+    if (usesLora(recipe) && recipe.text("lora.base_type") != "float32") options.frozenBytes = kHalfBytes;
     options.updateCopies = recipe.text("optimizer.type") != "AdamW";
     return options;
 }
@@ -51,8 +53,7 @@ Result<graph::ExpandedModel> modelOf(const Recipe& recipe) {
 
 Result<Estimate> estimate(const Recipe& recipe) {
     CELLOOM_TRY(model, modelOf(recipe));
-    CELLOOM_TRY(rules, recipe.rules());
-    CELLOOM_TRY(treatment, resolve(model, rules));
+    CELLOOM_TRY(treatment, treatmentOf(recipe, model));
     const MemoryOptions options = memoryOptions(recipe, model);
     const std::int64_t accumulation = recipe.integer("train.accumulation");
 
@@ -77,7 +78,8 @@ Result<Estimate> estimate(const Recipe& recipe) {
     out.peakBytes = plan.peak.total();
     out.peakPhase = plan.peakPhase;
     out.phasePeaks = plan.phasePeaks;
-    out.checkpointBytes = out.parameters * kFloatBytes + out.optimizerBytes;
+    const std::int64_t saved = treatment.hasAdapters() ? out.trainableParameters : out.parameters; // the base is not saved again
+    out.checkpointBytes = saved * kFloatBytes + out.optimizerBytes;
     out.keptCheckpoints = recipe.integer("checkpoint.keep_max") + (recipe.flag("checkpoint.keep_best") ? 1 : 0);
     return out;
 }

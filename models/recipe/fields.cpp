@@ -263,9 +263,87 @@ void addTraining(std::vector<Entry>& out) {
                         "z_loss_weight（Baichuan 2 模型可能带有）。")
                       .range(0, 1000)
                       .advanced());
+    out.push_back(Entry("train", "train.recompute", flag, false, "Recompute activations", "重计算激活值",
+                        "Compute the inside of each layer again in the backward pass instead of keeping it: much less memory, about a third more time. "
+                        "The numbers are the same.",
+                        "反向传播时重新计算每层内部的激活值而不保存：内存大减，时间约多三分之一，数值不变。")
+                      .advanced());
     out.push_back(Entry("train", "train.drop_last", flag, false, "Drop the last batch", "丢弃末批",
                         "Leave out the last, smaller step of an epoch instead of running it.", "丢弃每轮末尾不满的一步，而不是照常运行。")
                       .advanced());
+}
+
+void addLora(std::vector<Entry>& out) {
+    constexpr const char* whenLora = "lora.enabled=true";
+    out.push_back(Entry("lora", "lora.enabled", flag, true, "LoRA", "LoRA",
+                        "Train small matrices beside the frozen weights (LoRA). Off: every weight of the base learns.",
+                        "只训练冻结权重旁的低秩矩阵（LoRA）。关闭：基座的所有权重都参与训练。")
+                      .when("kind=finetune"));
+    out.push_back(Entry("lora", "lora.targets", textList, Texts{"all-linear"}, "Targets", "目标单元",
+                        "Cells that get an adapter: ends of their names such as q_proj, path patterns such as layers.{3..5}.**.q_proj, or "
+                        "all-linear for every Dense cell.",
+                        "加适配器的单元：名称结尾（如 q_proj）、路径模式（如 layers.{3..5}.**.q_proj），或 all-linear 表示所有 Dense 单元。")
+                      .when(whenLora));
+    out.push_back(Entry("lora", "lora.target_regex", text, word(""), "Targets by regular expression", "目标正则表达式",
+                        "In place of the list: a regular expression that a checkpoint's whole module name must match, as PEFT reads it: "
+                        "\".*\\.(q_proj|v_proj)\".",
+                        "代替列表：须完整匹配检查点模块名的正则表达式，含义与 PEFT 相同：“.*\\.(q_proj|v_proj)”。")
+                      .when(whenLora)
+                      .advanced());
+    out.push_back(Entry("lora", "lora.rank", integer, whole(8), "Rank", "秩", "Rank r of an adapter's two matrices.", "适配器两个矩阵的秩 r。")
+                      .range(1, 65536)
+                      .when(whenLora));
+    out.push_back(Entry("lora", "lora.alpha", real, 16.0, "Alpha", "Alpha",
+                        "An adapter's output is scaled by alpha / r.", "适配器输出乘以 alpha / r。")
+                      .range(1e-9, 1e9)
+                      .when(whenLora));
+    out.push_back(Entry("lora", "lora.dropout", real, 0.0, "Dropout", "Dropout",
+                        "Part of an adapter's input that is set to 0 in training.", "训练时适配器输入中被置零的比例。")
+                      .range(0, 0.999999)
+                      .when(whenLora));
+    out.push_back(Entry("lora", "lora.rslora", flag, false, "rsLoRA", "rsLoRA",
+                        "Scale by alpha / √r, which keeps large ranks learning.", "按 alpha / √r 缩放，使较大的秩仍能学习。")
+                      .when(whenLora)
+                      .advanced());
+    out.push_back(Entry("lora", "lora.dora", flag, false, "DoRA", "DoRA",
+                        "Also learn the length of each row of the weight (DoRA). Slower.", "另外学习权重每一行的长度（DoRA），速度较慢。")
+                      .when(whenLora)
+                      .advanced());
+    out.push_back(Entry("lora", "lora.bias", choice, word("none"), "Biases", "偏置",
+                        "none: biases stay as they are. lora_only: those of cells with an adapter learn. all: every bias learns.",
+                        "none：偏置不变。lora_only：有适配器的单元的偏置参与训练。all：所有偏置参与训练。")
+                      .choices({"none", "lora_only", "all"})
+                      .when(whenLora)
+                      .advanced());
+    out.push_back(Entry("lora", "lora.rank_pattern", textList, Texts{}, "Ranks by name", "按名称设定秩",
+                        "Other ranks for some targets, each the end of a module's name and a number: \"v_proj=2\". The first that matches decides.",
+                        "为部分目标另设秩，每项写成 模块名结尾=数字，如 “v_proj=2”，以先匹配的为准。")
+                      .when(whenLora)
+                      .advanced());
+    out.push_back(Entry("lora", "lora.alpha_pattern", textList, Texts{}, "Alphas by name", "按名称设定 Alpha",
+                        "Other alphas for some targets, as with the ranks: \"v_proj=6\".", "为部分目标另设 alpha，写法同上，如 “v_proj=6”。")
+                      .when(whenLora)
+                      .advanced());
+    out.push_back(Entry("lora", "lora.layers_to_transform", textList, Texts{}, "Layers", "层",
+                        "Only these layers get adapters: numbers and ranges such as 0..3. Empty: all.", "只在这些层加适配器：层号或 0..3 这样的范围。留空：全部。")
+                      .when(whenLora)
+                      .advanced());
+    out.push_back(Entry("lora", "lora.modules_to_save", textList, Texts{}, "Learn whole", "整体训练的单元",
+                        "Cells that learn with all their weights and are saved with the adapter, by the ends of their names: lm_head, norm.",
+                        "整体参与训练并随适配器保存的单元，按名称结尾给出：lm_head、norm。")
+                      .when(whenLora)
+                      .advanced());
+    out.push_back(Entry("lora", "lora.adapter", path, word(""), "Start from adapter", "初始适配器",
+                        "An adapter's folder, or a run that trained one, to go on from; its targets and ranks must be those chosen here. Empty: new ones.",
+                        "从该适配器（文件夹或训练过它的运行）继续；其目标与秩须与此处一致。留空则新建。")
+                      .when(whenLora)
+                      .advanced());
+    out.push_back(Entry("lora", "lora.base_type", choice, word("float32"), "Base in memory", "基座存储类型",
+                        "Type in which the frozen weights are kept in memory. With amp_level O2 in the same type nothing is copied to compute. "
+                        "Adapters are float32 in any case.",
+                        "冻结权重在内存中的类型。amp_level 为 O2 且半精度类型相同时，计算无需复制。适配器始终是 float32。")
+                      .choices({"float32", "bfloat16", "float16"})
+                      .when(whenLora));
 }
 
 void addOptimizer(std::vector<Entry>& out) {
@@ -459,6 +537,7 @@ std::vector<Field> makeFields() {
     addTokenizer(entries);
     addData(entries);
     addTraining(entries);
+    addLora(entries);
     addOptimizer(entries);
     addSchedule(entries);
     addPrecision(entries);
@@ -475,7 +554,8 @@ const std::vector<Section>& sections() {
     static const std::vector<Section> list{
         {"general", "General", "常规"},          {"model", "Model", "模型"},
         {"tokenizer", "Tokenizer", "分词器"},    {"data", "Data", "数据"},
-        {"train", "Training", "训练"},           {"optimizer", "Optimizer", "优化器"},
+        {"train", "Training", "训练"},           {"lora", "LoRA", "LoRA"},
+        {"optimizer", "Optimizer", "优化器"},
         {"schedule", "Learning rate", "学习率"}, {"precision", "Precision", "精度"},
         {"callbacks", "Callbacks", "回调"},      {"rules", "Rules", "规则"},
     };

@@ -234,9 +234,12 @@ Simulation::Simulation(const graph::ExpandedModel& model, const TreatmentTable& 
 
 /// What is there before the first pass: weights and, in training, the moments.
 void Simulation::begin(bool isTraining) {
-    std::int64_t weights = 0;
-    for (const CellPlan& plan : m_cells) weights = addCapped(weights, addCapped(plan.weightValues, plan.adapterValues));
-    m_ledger.take(Kind::Weights, multiplyCapped(weights, kFloatBytes));
+    std::int64_t weights = 0, frozen = 0;
+    for (const CellPlan& plan : m_cells) {
+        weights = addCapped(weights, addCapped(plan.learningValues, plan.adapterValues));
+        frozen = addCapped(frozen, plan.weightValues - plan.learningValues);
+    }
+    m_ledger.take(Kind::Weights, addCapped(multiplyCapped(weights, kFloatBytes), multiplyCapped(frozen, m_options.frozenBytes)));
     if (isTraining) m_ledger.take(Kind::Optimizer, multiplyCapped(m_trainable, 2 * kFloatBytes));
 }
 
@@ -309,9 +312,11 @@ Held Simulation::inputOf(const CellPlan& plan, graph::ValueId id) {
     return out;
 }
 
-/// At O2 each pass copies a cell's weights to the half type; the copy of a matrix stays for the gradient of its input.
+/// Where a cell computes in another type than its weights are kept in (at O2), each pass copies them; the copy of a matrix stays for the
+/// gradient of its input.
 std::vector<Storage> Simulation::weightCopies(const CellPlan& plan) {
-    if (plan.typeBytes == kFloatBytes || plan.weightValues == 0) return {};
+    const std::int64_t keptBytes = plan.learningValues > 0 ? kFloatBytes : m_options.frozenBytes;
+    if (plan.typeBytes == keptBytes || plan.weightValues == 0) return {};
     return {Storage(m_ledger, Kind::Weights, multiplyCapped(plan.weightValues, plan.typeBytes))};
 }
 

@@ -34,6 +34,7 @@ struct MemoryOptions {
     bool evaluates = false;
     bool isGpu = false;
     bool updateCopies = false;     // the optimizer makes two tensors of each weight's size in an update (AdamWeightDecay)
+    std::int64_t frozenBytes = 4;  // of a number in a weight that does not learn
     bool lastPositionOnly = false; // of a prediction: the head computes one position
 };
 

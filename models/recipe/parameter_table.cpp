@@ -18,19 +18,38 @@ std::vector<ParameterRow> parameterTable(const graph::ExpandedModel& model, cons
         const graph::CellInstance& cell = model.cells[i];
         const Treatment& treated = treatment.cells[i];
         const int index = static_cast<int>(i);
+        const std::string module = kPeftPrefix + families::checkpointName(model.family, cell.path);
         for (const graph::WeightSpec& weight : cell.weights) {
             const std::string path = cell.path + "." + weight.name;
-            out.push_back(
-                {path, families::checkpointName(model.family, path), index, weight.dims, false, !treated.frozen && !treated.lora});
+            const bool isTrainable = treated.trains(weight.name);
+            const bool isInAdapter = isTrainable && (treated.saveWhole || (treated.trainBias && weight.name == "bias"));
+            const std::string inAdapter = module + (treated.lora ? ".base_layer." : ".") + weight.name;
+            out.push_back({path, families::checkpointName(model.family, path), index, weight.dims, false, isTrainable, isInAdapter ? inAdapter : ""});
         }
         if (!treated.lora) continue;
         const auto& matrix = cell.weights.front().dims; // [out, in]: resolve() gives LoRA to such cells only
-        const std::string module = families::checkpointName(model.family, cell.path);
-        const std::vector<std::int64_t> a{treated.lora->rank, matrix[1]}, b{matrix[0], treated.lora->rank};
-        out.push_back({cell.path + ".lora_A.weight", kPeftPrefix + module + ".lora_A.weight", index, a, true, true});
-        out.push_back({cell.path + ".lora_B.weight", kPeftPrefix + module + ".lora_B.weight", index, b, true, true});
+        const auto add = [&](const std::string& name, std::vector<std::int64_t> dims) {
+            out.push_back({cell.path + "." + name, module + "." + name, index, std::move(dims), true, true, module + "." + name});
+        };
+        add("lora_A.weight", {treated.lora->rank, matrix[1]});
+        add("lora_B.weight", {matrix[0], treated.lora->rank});
+        if (treated.lora->useDora) add("lora_magnitude_vector", {matrix[0]});
     }
     return out;
+}
+
+ParameterCounts countParameters(const std::vector<ParameterRow>& table) {
+    ParameterCounts counts;
+    int lastAdapted = -1;
+    for (const ParameterRow& row : table) {
+        std::int64_t size = 1;
+        for (const std::int64_t dim : row.dims) size *= dim;
+        (row.isAdapter ? counts.adapters : counts.base) += size;
+        if (row.isTrainable) counts.trainable += size;
+        if (row.isAdapter && row.cell != lastAdapted) ++counts.adaptedCells;
+        if (row.isAdapter) lastAdapted = row.cell;
+    }
+    return counts;
 }
 
 const ParameterRow* findPath(const std::vector<ParameterRow>& table, const std::string& path) {

@@ -16,11 +16,21 @@ struct ParameterRow {
     std::vector<std::int64_t> dims;
     bool isAdapter = false;
     bool isTrainable = true; // a base tensor is not when its cell is frozen or has an adapter; an adapter always is
+    /// Name in an adapter's file; empty where the tensor is not in it. PEFT's names: of a trained bias "….k_proj.base_layer.bias", of a
+    /// cell saved whole "base_model.model.lm_head.weight".
+    std::string adapterName;
 };
 
-/// In the order of the model's cells; an adapter's two tensors follow those of its cell.
-/// lora_A is [r, in], lora_B [out, r], as PEFT writes them.
+/// In the order of the model's cells; an adapter's tensors follow those of its cell.
+/// lora_A is [r, in], lora_B [out, r], as PEFT writes them; DoRA's lora_magnitude_vector [out].
 std::vector<ParameterRow> parameterTable(const graph::ExpandedModel& model, const TreatmentTable& treatment);
+
+/// Parameters of the base, of adapters, and those that learn.
+struct ParameterCounts {
+    std::int64_t base = 0, adapters = 0, trainable = 0;
+    int adaptedCells = 0;
+};
+ParameterCounts countParameters(const std::vector<ParameterRow>& table);
 
 /// The row of a path, or null.
 const ParameterRow* findPath(const std::vector<ParameterRow>& table, const std::string& path);

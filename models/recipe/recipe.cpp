@@ -5,6 +5,7 @@
 #include "models/families/families.h"
 #include "models/graph/json_text.h"
 #include "models/recipe/list_text.h"
+#include "models/recipe/lora.h"
 
 #include <algorithm>
 #include <cmath>
@@ -316,7 +317,8 @@ bool Recipe::isShown(const Field& field) const {
     const auto equals = condition.find('=');
     CELLOOM_CHECK(equals != std::string::npos && equals > 0);
     const bool isNegated = condition[equals - 1] == '!';
-    const std::string actual = toText(condition.substr(0, equals - (isNegated ? 1 : 0)));
+    const std::string key = condition.substr(0, equals - (isNegated ? 1 : 0)), actual = toText(key);
+    if (!isShown(*findField(key))) return false;
     bool isAmong = false;
     for (std::size_t from = equals + 1; from <= condition.size();) {
         const auto bar = std::min(condition.find('|', from), condition.size());
@@ -360,6 +362,10 @@ std::vector<Problem> Recipe::validate() const {
     if (text("model.source").empty())
         add(Error, "model.source", "No model is chosen.", "Give a preset such as baichuan-tiny, a folder or a .cells.json file.");
     if (auto overrides = modelOverrides(); !overrides) add(Error, "model.overrides", overrides.error().message, overrides.error().hint);
+    if (text("kind") == "finetune" && text("model.weights").empty())
+        add(Error, "model.weights", "No weights are named to start from.", "Give the base's folder: fine-tuning goes on from its weights.");
+    if (usesLora(*this))
+        if (auto spec = loraSpecOf(*this); !spec) add(Error, spec.error().place.c_str(), spec.error().message, spec.error().hint);
     if (list("data.train").empty()) add(Error, "data.train", "No training files are named.", "Add a text file or a file of tokens.");
     const bool hasValidation = !list("data.validation").empty() || real("data.validation_fraction") > 0;
     if (!hasValidation && flag("checkpoint.keep_best"))

@@ -75,7 +75,7 @@ public:
     Status setFromText(const std::string& key, const std::string& text);
     [[nodiscard]] std::string toText(const std::string& key) const;
 
-    /// Whether the form shows the field now (its shownWhen).
+    /// Whether the form shows the field now: its shownWhen holds, and the field that it looks at is shown as well.
     [[nodiscard]] bool isShown(const Field& field) const;
 
     /// The folder that relative paths are meant in: the recipe file's; empty (the current one) when not loaded from a file.

@@ -4,6 +4,7 @@
 #include "models/catalog/catalog.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -15,8 +16,8 @@ namespace {
 tl::unexpected<Error> badRule(const std::string& text, const std::string& what) {
     return fail(
         "the rule " + inQuotes(text) + " " + what + ".",
-        "Rules look like \"layers.{3..5}.*.W_pack: lora r=8 alpha=16\"; settings are freeze, train, lora, dtype=, recompute, stage=, "
-        "lr_scale= and weight_decay=.");
+        "Rules look like \"layers.{3..5}.*.W_pack: lora r=8 alpha=16\"; settings are freeze, train, lora, train_bias, save, dtype=, "
+        "recompute, stage=, lr_scale= and weight_decay=.");
 }
 
 /// "name=value" apart; value empty and hasValue false without "=".
@@ -69,6 +70,13 @@ Status applySetting(const std::string& text, const Setting& setting, Rule& rule)
             rule.frozen = name == "freeze";
         else if (name == "lora")
             rule.lora = LoraSettings{};
+        else if (name == "rslora" || name == "dora") {
+            if (!rule.lora) return badRule(text, "has " + name + " without lora before it");
+            (name == "dora" ? rule.lora->useDora : rule.lora->useRsLora) = true;
+        } else if (name == "train_bias")
+            rule.trainBias = true;
+        else if (name == "save")
+            rule.saveWhole = true;
         else if (name == "recompute")
             rule.recompute = true;
         else
@@ -127,7 +135,11 @@ std::string toText(const Rule& rule) {
     if (rule.lora) {
         out += " lora r=" + std::to_string(rule.lora->rank) + " alpha=" + numberText(rule.lora->alpha);
         if (rule.lora->dropout != 0) out += " dropout=" + numberText(rule.lora->dropout);
+        if (rule.lora->useRsLora) out += " rslora";
+        if (rule.lora->useDora) out += " dora";
     }
+    if (rule.trainBias) out += " train_bias";
+    if (rule.saveWhole) out += " save";
     if (rule.dtype) out += " dtype=" + *rule.dtype;
     if (rule.recompute) out += *rule.recompute ? " recompute" : " recompute=false";
     if (rule.stage) out += " stage=" + std::to_string(*rule.stage);
@@ -136,22 +148,35 @@ std::string toText(const Rule& rule) {
     return out;
 }
 
-// ---- resolution ----
+// ---- treatments ----
 
-namespace {
+double LoraSettings::scale() const {
+    const auto r = static_cast<double>(rank);
+    return useRsLora ? alpha / std::sqrt(r) : alpha / r;
+}
+
+bool Treatment::trains(const std::string& weightName) const {
+    if (saveWhole) return true;
+    return frozen || lora ? trainBias && weightName == "bias" : true;
+}
+
+bool TreatmentTable::hasAdapters() const {
+    return std::any_of(cells.begin(), cells.end(), [](const Treatment& cell) { return cell.lora.has_value(); });
+}
+
+// ---- resolution ----
 
 bool takesAdapter(const graph::CellInstance& cell) {
     const catalog::CellType* type = catalog::find(cell.type);
     return type && type->takesAdapter;
 }
 
-/// The model's cell paths with repeats folded: "layers.{0..39}.self_attn.W_pack".
-std::vector<std::string> realNames(const graph::ExpandedModel& model, bool withAdaptersOnly) {
+std::vector<std::string> foldedNames(const graph::ExpandedModel& model, Cells which) {
     std::vector<std::string> order;
     std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>>
         ranges; // folded path -> lowest and highest number at each fold
     for (const auto& cell : model.cells) {
-        if (withAdaptersOnly && !takesAdapter(cell)) continue;
+        if (which == Cells::TakingAdapters && !takesAdapter(cell)) continue;
         std::string folded;
         std::vector<std::int64_t> numbers;
         for (std::size_t from = 0; from <= cell.path.size();) {
@@ -188,6 +213,8 @@ std::vector<std::string> realNames(const graph::ExpandedModel& model, bool withA
     return out;
 }
 
+namespace {
+
 void apply(const Rule& rule, const graph::CellInstance& cell, Treatment& treatment) {
     if (rule.frozen) treatment.frozen = *rule.frozen;
     if (rule.lora && takesAdapter(cell)) treatment.lora = rule.lora;
@@ -196,6 +223,16 @@ void apply(const Rule& rule, const graph::CellInstance& cell, Treatment& treatme
     if (rule.stage) treatment.stage = *rule.stage;
     if (rule.lrScale) treatment.lrScale = *rule.lrScale;
     if (rule.weightDecay) treatment.weightDecay = rule.weightDecay;
+    if (rule.trainBias) treatment.trainBias = *rule.trainBias;
+    if (rule.saveWhole) treatment.saveWhole = *rule.saveWhole;
+}
+
+/// Recomputation is a matter of whole layers, so that such a rule may name one.
+bool saysOnlyRecompute(const Rule& rule) {
+    Rule bare;
+    bare.pattern = rule.pattern;
+    bare.recompute = rule.recompute;
+    return rule.recompute && bare == rule;
 }
 
 } // namespace
@@ -203,24 +240,32 @@ void apply(const Rule& rule, const graph::CellInstance& cell, Treatment& treatme
 Result<TreatmentTable> resolve(const graph::ExpandedModel& model, const std::vector<Rule>& rules) {
     TreatmentTable table;
     table.cells.resize(model.cells.size());
+    CELLOOM_TRY_STATUS(resolveOnto(table, model, rules));
+    return table;
+}
+
+Status resolveOnto(TreatmentTable& table, const graph::ExpandedModel& model, const std::vector<Rule>& rules) {
+    CELLOOM_CHECK(table.cells.size() == model.cells.size());
     for (std::size_t r = 0; r < rules.size(); ++r) {
         const Rule& rule = rules[r];
         const std::string place = "rules[" + std::to_string(r) + "]";
         const auto pattern = PathPattern::parse(rule.pattern);
         if (!pattern) return fail(pattern.error().message, pattern.error().hint, place);
+        const auto below = PathPattern::parse(rule.pattern + ".**");
+        const bool takesGroups = below && saysOnlyRecompute(rule);
         std::size_t matched = 0, adaptable = 0;
         for (std::size_t i = 0; i < model.cells.size(); ++i) {
-            if (!pattern->matches(model.cells[i].path)) continue;
+            const std::string& path = model.cells[i].path;
+            if (!pattern->matches(path) && !(takesGroups && below->matches(path))) continue;
             ++matched;
             adaptable += takesAdapter(model.cells[i]) ? 1 : 0;
             apply(rule, model.cells[i], table.cells[i]);
         }
         if (matched > 0 && (!rule.lora || adaptable > 0)) continue;
-        const std::string names = joined(realNames(model, rule.lora.has_value()), 40);
-        const bool isGroup = matched == 0 && std::any_of(model.cells.begin(), model.cells.end(),
-                                                         [&, below = PathPattern::parse(rule.pattern + ".**")](const auto& cell) {
-                                                             return below && below->matches(cell.path);
-                                                         });
+        const std::string names = joined(foldedNames(model, rule.lora ? Cells::TakingAdapters : Cells::All), 40);
+        const bool isGroup =
+            matched == 0 && std::any_of(model.cells.begin(), model.cells.end(),
+                                        [&](const graph::CellInstance& cell) { return below && below->matches(cell.path); });
         if (isGroup)
             return fail("the pattern " + inQuotes(rule.pattern) + " names a group of cells, not a cell.",
                         "Write " + rule.pattern + ".** for all inside.", place);
@@ -229,7 +274,7 @@ Result<TreatmentTable> resolve(const graph::ExpandedModel& model, const std::vec
         return fail("the pattern " + inQuotes(rule.pattern) + " asks for LoRA, but no cell that it matches takes an adapter.",
                     "Cells that do are " + names + ".", place);
     }
-    return table;
+    return {};
 }
 
 } // namespace celloom::recipe

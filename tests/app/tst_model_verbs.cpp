@@ -2,6 +2,7 @@
 #include "engine/checkpoint/safetensors.h"
 #include "models/base/files.h"
 #include "models/protocol/protocol.h"
+#include "tests/app/verb_helper.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
@@ -12,36 +13,9 @@
 
 using namespace celloom;
 using namespace celloom::engine;
+using namespace celloom::app::testing;
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-namespace {
-
-struct Outcome {
-    int code = -1;
-    std::string out, err;
-};
-
-Outcome runEngine(const QStringList& arguments) {
-    QProcess process;
-    process.start(CELLOOM_BIN "/celloom-engine", arguments);
-    if (!process.waitForFinished(120000)) process.kill();
-    return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, process.readAllStandardOutput().toStdString(),
-            process.readAllStandardError().toStdString()};
-}
-
-at::Tensor tensorOf(const fs::path& path, const std::string& name) {
-    const auto file = SafetensorsFile::open(path);
-    const auto tensor = file ? (*file)->tensor(name) : Result<at::Tensor>(tl::unexpected(file.error()));
-    if (!tensor) qFatal("%s", tensor.error().text().c_str());
-    return tensor->clone();
-}
-
-double largest(const at::Tensor& difference) {
-    return difference.abs().max().item<double>();
-}
-
-} // namespace
 
 class TestModelVerbs : public QObject {
     Q_OBJECT

@@ -455,13 +455,11 @@ void TestNetwork::aRuleChangesOneCellsType() {
 }
 
 void TestNetwork::treatmentsItCannotGiveAreRefused() {
-    for (const char* rule : {"layers.0.self_attn.W_pack: lora r=2 alpha=4", "layers.1.**: recompute", "layers.1.**: stage=1"}) {
-        graph::ExpandedModel model = tiny();
-        const auto treatment = must(recipe::resolve(model, {must(recipe::parseRule(rule))}));
-        const auto network = Network::create(std::move(model), treatment, {});
-        QVERIFY(!network);
-        QVERIFY2(network.error().place.starts_with("layers."), network.error().text().c_str());
-    }
+    graph::ExpandedModel model = tiny();
+    const auto treatment = must(recipe::resolve(model, {must(recipe::parseRule("layers.1.**: stage=1"))}));
+    const auto network = Network::create(std::move(model), treatment, {});
+    QVERIFY(!network);
+    QVERIFY2(network.error().place.starts_with("layers."), network.error().text().c_str());
 }
 
 void TestNetwork::frozenParametersGetNoGradient() {

@@ -239,12 +239,9 @@ private Q_SLOTS:
         QTest::newRow("no such cell") << "rules"
                                       << "layers.9.**: freeze"
                                       << "layers.9";
-        QTest::newRow("LoRA") << "rules"
-                              << "**.W_pack: lora r=4"
-                              << "LoRA";
-        QTest::newRow("recomputation") << "rules"
-                                       << "**: recompute"
-                                       << "recompute";
+        QTest::newRow("adapters beside no base") << "rules"
+                                                 << "**.W_pack: lora r=4"
+                                                 << "No weights are named";
         QTest::newRow("pipeline stage") << "rules"
                                         << "layers.1.**: stage=1"
                                         << "stage 1";

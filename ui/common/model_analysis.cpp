@@ -1,6 +1,7 @@
 #include "ui/common/model_analysis.h"
 
 #include "models/families/families.h"
+#include "models/recipe/lora.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,12 +13,7 @@ namespace {
 constexpr const char* kVocabulary = "vocab"; // of every family: see families.h
 
 void resolveTreatment(const recipe::Recipe& recipe, ModelAnalysis& analysis) {
-    auto rules = recipe.rules();
-    if (!rules) {
-        analysis.ruleError = rules.error();
-        return;
-    }
-    auto table = recipe::resolve(analysis.expansion.model, *rules);
+    auto table = recipe::treatmentOf(recipe, analysis.expansion.model);
     if (table) {
         analysis.treatment = std::move(*table);
     } else {
