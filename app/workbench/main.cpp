@@ -107,8 +107,9 @@ int main(int argc, char** argv) {
     restoreRecipe(settings, recipe);
     ModelAnalyser analyser;
     RunStore store(*workspace);
-    EngineClient engine(engineOptions(*workspace));
-    Services services{theme, language, settings, recipe, analyser, store, engine, findRecipes()};
+    const EngineOptions options = engineOptions(*workspace);
+    EngineClient engine(options);
+    Services services{theme, language, settings, recipe, analyser, store, engine, findRecipes(), options.program};
     MainWindow window(services);
     window.show();
     if (!arguments.recipe.isEmpty()) {

@@ -2,8 +2,11 @@
 
 #include "models/families/families.h"
 #include "models/recipe/lora.h"
+#include "models/recipe/parameter_table.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 namespace celloom::ui {
@@ -16,6 +19,12 @@ void resolveTreatment(const recipe::Recipe& recipe, ModelAnalysis& analysis) {
     auto table = recipe::treatmentOf(recipe, analysis.expansion.model);
     if (table) {
         analysis.treatment = std::move(*table);
+        analysis.trainable.resize(analysis.treatment.cells.size());
+        for (const recipe::ParameterRow& row : recipe::parameterTable(analysis.expansion.model, analysis.treatment)) {
+            if (!row.isTrainable) continue;
+            analysis.trainable[static_cast<std::size_t>(row.cell)] +=
+                std::accumulate(row.dims.begin(), row.dims.end(), std::int64_t{1}, std::multiplies<>());
+        }
     } else {
         analysis.ruleError = table.error();
     }

@@ -27,6 +27,7 @@ struct ModelAnalysis {
     graph::Expansion expansion;
     std::vector<graph::Cost> costs;           // of one micro-batch, in the order of expansion.model.cells; empty when there are errors
     recipe::TreatmentTable treatment;         // empty when the rules could not be resolved
+    std::vector<std::int64_t> trainable;      // parameters that learn, adapters among them, by cell; empty with the treatment
     std::optional<recipe::Estimate> estimate; // of a whole run; not there when there are errors
     std::optional<families::FolderContents> folder; // where the model is a folder or a file in one; filled also when it cannot be opened
     std::int64_t ownParameters = 0; // of a folder's model as it is, where the recipe changes it; else 0

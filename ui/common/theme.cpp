@@ -172,6 +172,7 @@ void Theme::apply() {
     const QString suffix = m_isDark ? QStringLiteral("dark") : QStringLiteral("light");
     sheet.replace(QLatin1String("@chevron@"), QStringLiteral(":/theme/chevron-%1.svg").arg(suffix));
     sheet.replace(QLatin1String("@sortUp@"), QStringLiteral(":/theme/chevron-up-%1.svg").arg(suffix));
+    sheet.replace(QLatin1String("@dash@"), QStringLiteral(":/theme/dash.svg"));
     sheet.replace(QLatin1String("@tick@"), QStringLiteral(":/theme/tick.svg"));
     m_application.setStyleSheet(sheet);
 }

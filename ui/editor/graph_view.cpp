@@ -64,7 +64,7 @@ public:
         const double first = bold.horizontalAdvance(m_title) + (m_repeat.isEmpty() ? 0 : bold.horizontalAdvance(m_repeat) + 8) + 18 +
                              plain.horizontalAdvance(m_count);
         double second = code.horizontalAdvance(m_shape) + 12 + plain.horizontalAdvance(m_type);
-        for (const QString& badge : m_badges.texts) second += plain.horizontalAdvance(badge) + 14;
+        for (const Badge& badge : m_badges) second += plain.horizontalAdvance(badge.text) + 14;
         const double width = std::clamp(std::ceil(std::max(first, second) + kStripe + 2 * kPad), kLeastWidth, kMostWidth);
         m_size = {width, isPort() ? kPortHeight : kBoxHeight};
     }
@@ -134,14 +134,14 @@ private:
         painter->drawText(lower, Qt::AlignLeft | Qt::AlignVCenter, m_shape);
         double right = lower.right();
         painter->setFont(plain);
-        for (const QString& badge : m_badges.texts) {
-            const double width = QFontMetricsF(plain).horizontalAdvance(badge) + 10;
+        for (const Badge& badge : m_badges) {
+            const double width = QFontMetricsF(plain).horizontalAdvance(badge.text) + 10;
             const QRectF pill(right - width, lower.center().y() - 8, width, 16);
             painter->setPen(Qt::NoPen);
-            painter->setBrush(m_theme.color("accentSoft"));
+            painter->setBrush(m_theme.color(badge.isQuiet ? "pressed" : "accentSoft"));
             painter->drawRoundedRect(pill, 8, 8);
-            painter->setPen(m_theme.color("accent"));
-            painter->drawText(pill, Qt::AlignCenter, badge);
+            painter->setPen(m_theme.color(badge.isQuiet ? "muted" : "accent"));
+            painter->drawText(pill, Qt::AlignCenter, badge.text);
             right -= width + 4;
         }
         painter->setPen(m_theme.color("muted"));

@@ -15,9 +15,11 @@ class BoxItem;
 class Theme;
 
 /// What a box shows besides its name: counted for one box from the treatment table.
-struct BoxBadges {
-    QStringList texts; // "LoRA", "frozen", "bf16"
+struct Badge {
+    QString text;         // "LoRA r=8", "frozen", "bfloat16"
+    bool isQuiet = false; // of what is left out, such as frozen weights
 };
+using BoxBadges = std::vector<Badge>;
 
 class GraphView : public QGraphicsView {
     Q_OBJECT

@@ -47,28 +47,41 @@ const graph::Cell* cellOf(const graph::Graph& graph, const std::string& name) {
 
 } // namespace
 
-QStringList treatmentTexts(const ModelAnalysis& analysis, const std::vector<std::size_t>& instances) {
+std::vector<Badge> treatmentBadges(const ModelAnalysis& analysis, const std::vector<std::size_t>& instances) {
     const auto& table = analysis.treatment.cells;
     if (table.empty()) return {};
-    std::size_t frozen = 0, lora = 0, recompute = 0;
+    std::size_t weighty = 0, frozen = 0, lora = 0, whole = 0, biases = 0, recompute = 0;
     std::set<std::string> types;
+    std::set<std::int64_t> ranks;
     for (std::size_t index : instances) {
         const recipe::Treatment& treatment = table[index];
-        frozen += treatment.frozen;
+        const bool hasWeights = !analysis.expansion.model.cells[index].weights.empty(); // nothing else learns or is frozen
+        weighty += hasWeights;
+        if (treatment.lora) ranks.insert(treatment.lora->rank);
         lora += treatment.lora.has_value();
+        whole += hasWeights && treatment.saveWhole;
+        frozen += hasWeights && treatment.frozen && !treatment.lora && !treatment.saveWhole;
+        biases += hasWeights && treatment.trainBias;
         recompute += treatment.recompute;
         if (!treatment.dtype.empty()) types.insert(treatment.dtype);
     }
-    QStringList texts;
-    const auto add = [&](const QString& name, std::size_t count) {
-        if (count == 0) return;
-        texts.append(count == instances.size() || instances.size() == 1 ? name : QStringLiteral("%1 %2").arg(name).arg(count));
+    std::vector<Badge> badges;
+    const auto add = [&](const QString& name, std::size_t count, std::size_t all, bool isQuiet = false) {
+        if (count > 0) badges.push_back({count == all || instances.size() == 1 ? name : QStringLiteral("%1 %2").arg(name).arg(count), isQuiet});
     };
-    add(QCoreApplication::translate("celloom::ui::Inspector", "LoRA"), lora);
-    add(QCoreApplication::translate("celloom::ui::Inspector", "frozen"), frozen);
-    add(QCoreApplication::translate("celloom::ui::Inspector", "recompute"), recompute);
-    for (const std::string& type : types) texts.append(fromUtf8(type));
-    return texts;
+    const QString adapters = ranks.size() == 1 ? QCoreApplication::translate("celloom::ui::Inspector", "LoRA r=%1").arg(*ranks.begin())
+                                               : QCoreApplication::translate("celloom::ui::Inspector", "LoRA");
+    // A count after "r=8" would read as one number.
+    if (ranks.size() == 1 && lora < weighty)
+        badges.push_back({QStringLiteral("%1 × %2").arg(adapters).arg(lora)});
+    else
+        add(adapters, lora, weighty);
+    add(QCoreApplication::translate("celloom::ui::Inspector", "learns whole"), whole, weighty);
+    add(QCoreApplication::translate("celloom::ui::Inspector", "bias learns"), biases, weighty);
+    add(QCoreApplication::translate("celloom::ui::Inspector", "frozen"), frozen, weighty, true);
+    add(QCoreApplication::translate("celloom::ui::Inspector", "recompute"), recompute, instances.size(), true);
+    for (const std::string& type : types) badges.push_back({fromUtf8(type)});
+    return badges;
 }
 
 Inspector::Inspector(Services& services, QWidget* parent) : QFrame(parent), m_services(services) {
@@ -257,6 +270,11 @@ void Inspector::addCosts(const std::vector<std::size_t>& instances, std::int64_t
     addHeading(tr("What it costs"));
     const QString share = whole > 0 ? QStringLiteral(" (%1 %)").arg(100.0 * static_cast<double>(parameters) / whole, 0, 'f', 1) : QString();
     addPair(tr("Parameters"), Format::shortCount(static_cast<double>(parameters)) + share, Format::count(parameters));
+    if (!m_analysis->trainable.empty()) {
+        std::int64_t learning = 0;
+        for (std::size_t index : instances) learning += m_analysis->trainable[index];
+        addPair(tr("Trainable"), Format::shortCount(static_cast<double>(learning)), tr("%1, adapters included").arg(Format::count(learning)));
+    }
     addPair(tr("FLOPs per token, forward"), Format::shortCount(sum.forwardFlops / tokens));
     addPair(tr("Activations in float32"), Format::bytes(static_cast<double>(sum.activationValues) * 4),
             tr("Kept for the backward pass at batch %1, sequence %2").arg(m_analysis->batch).arg(m_analysis->sequence));
@@ -333,6 +351,7 @@ void Inspector::addStartButton(const families::FolderContents& folder) {
     const recipe::Recipe& recipe = m_services.recipe.recipe();
     const std::string path = toUtf8(pathText(folder.path));
     if (folder.weights.empty()) return;
+    addTuneButton(path, folder.hasTokenizer);
     if (recipe.text("model.weights") == path) {
         addNote(tr("The recipe's run begins with these weights."));
         return;
@@ -347,10 +366,24 @@ void Inspector::addStartButton(const families::FolderContents& folder) {
     m_rows->addWidget(button);
 }
 
+/// The recipe at hand becomes one that tunes this model.
+void Inspector::addTuneButton(const std::string& path, bool hasTokenizer) {
+    auto* button = new QPushButton(tr("Fine-tune this"), m_content);
+    button->setToolTip(tr("Makes the recipe one that tunes this model, with its weights and its tokenizer, and shows it in Train"));
+    connect(button, &QPushButton::clicked, this, [this, path, hasTokenizer] {
+        m_services.recipe.setValue(QStringLiteral("kind"), std::string("finetune"));
+        m_services.recipe.setValue(QStringLiteral("model.weights"), path);
+        m_services.recipe.setValue(QStringLiteral("tokenizer.path"), hasTokenizer ? path + "/tokenizer.model" : std::string());
+        Q_EMIT tuneRequested();
+    });
+    m_rows->addWidget(button);
+}
+
 void Inspector::addTreatment(const std::vector<std::size_t>& instances) {
     if (m_analysis->treatment.cells.empty()) return;
-    addHeading(tr("Treatment by rules"));
-    const QStringList texts = treatmentTexts(*m_analysis, instances);
+    addHeading(tr("Treatment"));
+    QStringList texts;
+    for (const Badge& badge : treatmentBadges(*m_analysis, instances)) texts.append(badge.text);
     auto* label = makeLabel("muted", m_content);
     label->setText(texts.isEmpty() ? tr("Trained in full, in the run's precision.") : texts.join(QStringLiteral(" · ")));
     label->setWordWrap(true);

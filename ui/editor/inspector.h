@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/common/texts.h"
+#include "ui/editor/graph_view.h"
 #include "ui/editor/model_level.h"
 
 #include <QFrame>
@@ -22,6 +23,9 @@ public:
     void show(const ModelAnalysisPtr& analysis, const ModelLevel& level, std::optional<std::size_t> box);
     void clear();
 
+Q_SIGNALS:
+    void tuneRequested(); // the recipe tunes this model now
+
 protected:
     void changeEvent(QEvent* event) override;
 
@@ -36,6 +40,7 @@ private:
     void addWeightSizes(std::int64_t parameters);
     void addNote(const QString& text);
     void addFolder();
+    void addTuneButton(const std::string& path, bool hasTokenizer);
     void addStartButton(const families::FolderContents& folder);
     void addTreatment(const std::vector<std::size_t>& instances);
 
@@ -49,6 +54,6 @@ private:
 };
 
 /// "frozen", "LoRA", "bfloat16": what differs from plain training in these instances; with a count where not all are alike.
-QStringList treatmentTexts(const ModelAnalysis& analysis, const std::vector<std::size_t>& instances);
+std::vector<Badge> treatmentBadges(const ModelAnalysis& analysis, const std::vector<std::size_t>& instances);
 
 } // namespace celloom::ui

@@ -53,6 +53,7 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     layout->addWidget(makeLine(this, true));
     m_inspector = new Inspector(services, this);
     m_inspector->setFixedWidth(kInspectorWidth);
+    connect(m_inspector, &Inspector::tuneRequested, this, &ModelPage::tuneRequested);
     layout->addWidget(m_inspector);
 
     m_arrangingTimer = new QTimer(this);
@@ -327,7 +328,7 @@ void ModelPage::onAnalysis(const ModelAnalysisPtr& analysis) {
 void ModelPage::showLevel() {
     m_level = makeLevel(*m_analysis, m_path);
     std::vector<BoxBadges> badges;
-    for (const LevelBox& box : m_level.boxes) badges.push_back({treatmentTexts(*m_analysis, box.instances)});
+    for (const LevelBox& box : m_level.boxes) badges.push_back(treatmentBadges(*m_analysis, box.instances));
     m_view->setLevel(m_level, badges);
     m_stack->setCurrentIndex(1);
     m_layouter->request(m_view->layoutInput());

@@ -38,6 +38,9 @@ public:
     /// Whether open() would look at such a path: a folder, or one of the files.
     [[nodiscard]] static bool canOpen(const QString& path);
 
+Q_SIGNALS:
+    void tuneRequested(); // the recipe has become one that tunes the model
+
 protected:
     void resizeEvent(QResizeEvent* event) override;
     void showEvent(QShowEvent* event) override;

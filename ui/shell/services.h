@@ -22,7 +22,8 @@ struct Services {
     ModelAnalyser& analyser;
     RunStore& store;
     EngineClient& engine;
-    QString recipesFolder; // example recipes; empty where none were found
+    QString recipesFolder;      // example recipes; empty where none were found
+    QString engineProgram = {}; // celloom-engine, for work that is no run
 };
 
 } // namespace celloom::ui

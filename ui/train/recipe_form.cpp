@@ -6,6 +6,7 @@
 #include "ui/common/widgets.h"
 #include "ui/shell/language.h"
 #include "ui/train/field_row.h"
+#include "ui/train/kind_switch.h"
 
 #include <QEvent>
 #include <QHBoxLayout>
@@ -17,11 +18,27 @@
 
 namespace celloom::ui {
 
+namespace {
+const QString kKind = QStringLiteral("kind"); // has a switch of its own
+
+/// Tab goes from `before` into the widget, control by control.
+void continueTabs(QWidget* before, const QWidget* widget) {
+    for (QWidget* inside : widget->findChildren<QWidget*>()) {
+        if (!(inside->focusPolicy() & Qt::TabFocus)) continue;
+        QWidget::setTabOrder(before, inside);
+        before = inside;
+    }
+}
+
+} // namespace
+
 RecipeForm::RecipeForm(RecipeDocument& document, Theme& theme, Language& language, QWidget* parent)
     : QWidget(parent), m_document(document), m_theme(theme), m_language(language) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(12);
+    m_kind = new KindSwitch(document, this);
+    layout->addWidget(m_kind);
     m_sections.reserve(recipe::sections().size());
     for (const recipe::Section& section : recipe::sections()) buildSection(section, layout);
     layout->addStretch(1);
@@ -89,6 +106,29 @@ QWidget* RecipeForm::sectionCard(const QString& key) const {
     return nullptr;
 }
 
+void RecipeForm::insertBelow(const QString& key, QWidget* widget) {
+    FieldRow* above = row(key);
+    CELLOOM_CHECK(above);
+    for (const Section& section : m_sections) {
+        if (const int at = section.card->body()->indexOf(above); at >= 0) section.card->body()->insertWidget(at + 1, widget);
+    }
+    continueTabs(above->editor(), widget);
+}
+
+void RecipeForm::appendTo(const QString& key, QWidget* widget) {
+    for (const Section& section : m_sections) {
+        if (fromUtf8(section.about->key) != key) continue;
+        section.card->body()->addWidget(widget);
+        continueTabs(section.rows.back()->editor(), widget);
+    }
+}
+
+void RecipeForm::setModelProblems(std::map<QString, ModelProblem> problems) {
+    if (m_modelProblems == problems) return;
+    m_modelProblems = std::move(problems);
+    refreshProblems();
+}
+
 void RecipeForm::setUnfolded(Section& section, bool isUnfolded) {
     section.isUnfolded = isUnfolded;
     refreshVisible();
@@ -101,7 +141,7 @@ void RecipeForm::refreshVisible() {
         for (FieldRow* row : section.rows) {
             const bool isShown = m_document.recipe().isShown(row->field());
             const bool isFolded = row->field().isAdvanced && !section.isUnfolded;
-            row->setVisible(isShown && !isFolded);
+            row->setVisible(isShown && !isFolded && row->field().key != toUtf8(kKind));
             if (row->field().isAdvanced && isShown) ++hidden;
             hasAny = hasAny || isShown;
         }
@@ -142,6 +182,14 @@ void RecipeForm::refreshProblems() {
         wasError = wasError || isError;
         if (const recipe::Field* field = recipe::findField(problem.key); field && isError) ++m_errors[fromUtf8(field->section)];
     }
+    for (const auto& [key, problem] : m_modelProblems) {
+        const recipe::Field* field = recipe::findField(toUtf8(key));
+        if (!field || !m_document.recipe().isShown(*field)) continue;
+        auto& [text, wasError] = texts[key];
+        text += text.isEmpty() ? problem.text : QLatin1Char('\n') + problem.text;
+        wasError = wasError || problem.isError;
+        if (problem.isError) ++m_errors[fromUtf8(field->section)];
+    }
     for (const auto& [key, row] : m_rows) {
         const auto found = texts.find(key);
         if (found == texts.end()) {
@@ -165,6 +213,7 @@ void RecipeForm::focusField(const QString& key) {
         if (std::find(section.rows.begin(), section.rows.end(), wanted) == section.rows.end()) continue;
         if (wanted->field().isAdvanced && !section.isUnfolded) setUnfolded(section, true);
     }
+    if (key == kKind) return m_kind->setFocus(Qt::OtherFocusReason);
     wanted->editor()->setFocus(Qt::OtherFocusReason);
 }
 

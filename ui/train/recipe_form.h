@@ -16,6 +16,7 @@ namespace celloom::ui {
 
 class Card;
 class FieldRow;
+class KindSwitch;
 class Language;
 class RecipeDocument;
 class Theme;
@@ -27,6 +28,17 @@ public:
 
     [[nodiscard]] FieldRow* row(const QString& key) const; // null for an unknown key
     [[nodiscard]] QWidget* sectionCard(const QString& section) const;
+    /// Puts a widget under a field's row, into the card of its section.
+    void insertBelow(const QString& key, QWidget* widget);
+    /// Puts a widget at the end of a section's card.
+    void appendTo(const QString& section, QWidget* widget);
+    /// What is wrong for the model at hand, by field; stays at the rows until the next call.
+    struct ModelProblem {
+        QString text;
+        bool isError = true; // otherwise a warning
+        bool operator==(const ModelProblem&) const = default;
+    };
+    void setModelProblems(std::map<QString, ModelProblem> problems);
     /// Unfolds what hides the field and gives it the keyboard.
     void focusField(const QString& key);
     /// What is wrong at each field; cross-field problems among them.
@@ -58,9 +70,11 @@ private:
     RecipeDocument& m_document;
     Theme& m_theme;
     Language& m_language;
+    KindSwitch* m_kind; // in place of the row of "kind"
     std::vector<Section> m_sections;
     std::map<QString, FieldRow*> m_rows;
     std::map<QString, int> m_errors; // by section
+    std::map<QString, ModelProblem> m_modelProblems;
 };
 
 } // namespace celloom::ui

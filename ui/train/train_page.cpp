@@ -12,7 +12,9 @@
 #include "ui/common/widgets.h"
 #include "ui/shell/language.h"
 #include "ui/shell/services.h"
+#include "ui/train/batch_preview.h"
 #include "ui/train/field_row.h"
+#include "ui/train/lora_panel.h"
 #include "ui/train/recipe_form.h"
 
 #include <QButtonGroup>
@@ -51,6 +53,10 @@ TrainPage::TrainPage(Services& services, QWidget* parent) : Page(parent), m_serv
     layout->setSpacing(0);
     m_form = new RecipeForm(services.recipe, services.theme, services.language);
     m_form->setMaximumWidth(820);
+    m_lora = new LoraPanel(services.recipe, services.analyser);
+    m_form->insertBelow(QStringLiteral("lora.targets"), m_lora);
+    m_preview = new PreviewRowWidget(services.recipe, services.engineProgram, services.theme);
+    m_form->appendTo(QStringLiteral("data"), m_preview);
     auto* holder = new QWidget;
     auto* holderLayout = new QHBoxLayout(holder);
     holderLayout->setContentsMargins(14, 14, 14, 14);
@@ -80,6 +86,9 @@ TrainPage::TrainPage(Services& services, QWidget* parent) : Page(parent), m_serv
     connect(&services.analyser, &ModelAnalyser::ready, this, &TrainPage::refreshModel);
     connect(m_form, &RecipeForm::helpRequested, this, &TrainPage::showHelp);
     connect(m_form, &RecipeForm::problemsChanged, this, &TrainPage::refreshSections);
+    connect(m_lora, &LoraPanel::changed, this, &TrainPage::refreshModelProblems);
+    connect(m_preview, &PreviewRowWidget::fieldRequested, this, &TrainPage::focusField);
+    connect(m_lora, &LoraPanel::regexRequested, this, [this] { focusField(QStringLiteral("lora.target_regex")); });
     texts.add([this] {
         showHelp(m_helpField);
         refreshRate();
@@ -307,35 +316,18 @@ void TrainPage::refreshSections() {
 void TrainPage::refreshModel() {
     const ModelAnalysisPtr analysis = m_services.analyser.latest();
     if (!analysis) return;
-    const auto setProblem = [this](const char* key, const QString& text) {
-        if (FieldRow* row = m_form->row(QString::fromLatin1(key)); row && (!text.isEmpty() || row->problem().isEmpty()))
-            row->setProblem(text, !text.isEmpty());
-    };
-    m_form->refreshProblems();
-    if (analysis->openError) {
+    refreshModelProblems();
+    if (analysis->openError || !analysis->expansion.ok()) {
         m_model->setText({});
-        setProblem("model.source", Format::error(*analysis->openError));
         return;
-    }
-    if (!analysis->expansion.ok()) {
-        m_model->setText({});
-        setProblem("model.source", Format::error(analysis->expansion.firstError()));
-        return;
-    }
-    if (analysis->ruleError) setProblem("rules", Format::error(*analysis->ruleError));
-    if (const std::int64_t longest = recipe::exceededPositions(analysis->expansion.model, analysis->sequence); longest > 0) {
-        const QString text = tr("Longer than the model's max_positions, %1. Shorten the sequences; for a model that begins empty, set "
-                                "max_positions=%2 in the overrides instead.")
-                                 .arg(Format::count(longest))
-                                 .arg(analysis->sequence);
-        if (FieldRow* row = m_form->row(QStringLiteral("train.sequence_length")); row && row->problem().isEmpty()) row->setProblem(text, false);
     }
     std::int64_t frozen = 0, lora = 0;
-    for (const recipe::Treatment& treatment : analysis->treatment.cells) {
-        frozen += treatment.frozen ? 1 : 0;
+    const auto& model = analysis->expansion.model;
+    for (std::size_t i = 0; i < analysis->treatment.cells.size(); ++i) {
+        const recipe::Treatment& treatment = analysis->treatment.cells[i];
+        frozen += treatment.frozen && !treatment.lora && !model.cells[i].weights.empty() ? 1 : 0;
         lora += treatment.lora ? 1 : 0;
     }
-    const auto& model = analysis->expansion.model;
     QString text = tr("%1: %2 parameters in %3 cells")
                        .arg(fromUtf8(model.name), Format::shortCount(static_cast<double>(model.parameterCount())),
                             Format::count(static_cast<std::int64_t>(model.cells.size())));
@@ -343,6 +335,35 @@ void TrainPage::refreshModel() {
     if (lora > 0) text += QStringLiteral(" · ") + tr("%1 with LoRA").arg(Format::count(lora));
     if (analysis->estimate) text += QLatin1Char('\n') + estimateText(*analysis->estimate);
     m_model->setText(text);
+}
+
+/// What the model at hand makes wrong, at the field that is meant.
+void TrainPage::refreshModelProblems() {
+    std::map<QString, RecipeForm::ModelProblem> problems;
+    const auto add = [&](const Error& error, const char* otherwise) {
+        const bool isField = recipe::findField(error.place) != nullptr;
+        const QString key = isField ? fromUtf8(error.place) : QString::fromLatin1(otherwise);
+        problems[key].text = Format::error(isField ? Error{error.message, error.hint, {}} : error);
+    };
+    if (const ModelAnalysisPtr analysis = m_services.analyser.latest()) {
+        if (analysis->openError)
+            add(*analysis->openError, "model.source");
+        else if (!analysis->expansion.ok())
+            add(analysis->expansion.firstError(), "model.source");
+        else if (m_lora->choice().error)
+            add(*m_lora->choice().error, "lora.targets");
+        else if (analysis->ruleError && !analysis->ruleError->place.starts_with("lora.")) // of those the panel knows first
+            add(*analysis->ruleError, "rules");
+        const bool isOpen = !analysis->openError && analysis->expansion.ok();
+        if (const std::int64_t longest = isOpen ? recipe::exceededPositions(analysis->expansion.model, analysis->sequence) : 0; longest > 0)
+            problems[QStringLiteral("train.sequence_length")] = {
+                tr("Longer than the model's max_positions, %1. Shorten the sequences; for a model that begins empty, set "
+                   "max_positions=%2 in the overrides instead.")
+                    .arg(Format::count(longest))
+                    .arg(analysis->sequence),
+                false};
+    }
+    m_form->setModelProblems(std::move(problems));
 }
 
 QString TrainPage::phaseText(recipe::MemoryPhase phase) {

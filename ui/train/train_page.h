@@ -17,7 +17,9 @@ class QToolButton;
 namespace celloom::ui {
 
 class Card;
+class LoraPanel;
 class Plot;
+class PreviewRowWidget;
 class RecipeForm;
 struct Services;
 
@@ -56,9 +58,12 @@ private:
     [[nodiscard]] QString estimateText(const recipe::Estimate& estimate) const;
     static QString phaseText(recipe::MemoryPhase phase);
     void refreshModel();
+    void refreshModelProblems();
 
     Services& m_services;
     RecipeForm* m_form;
+    LoraPanel* m_lora;
+    PreviewRowWidget* m_preview;
     QWidget* m_side;
     QScrollArea* m_scroll;
     std::vector<std::pair<QString, QPushButton*>> m_sectionButtons;
