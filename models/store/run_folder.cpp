@@ -116,28 +116,22 @@ fs::path RunFolder::exit() const {
 fs::path RunFolder::checkpoints() const {
     return path / "checkpoints";
 }
-namespace {
-
-/// Whether a complete checkpoint has this file.
-bool hasInCheckpoint(const RunFolder& run, const char* file) {
+fs::path RunFolder::newestCheckpoint() const {
+    fs::path newest; // steps have a fixed width, so that names sort as numbers do
     std::error_code code;
-    for (fs::directory_iterator entry(run.checkpoints(), code), end; !code && entry != end; entry.increment(code)) {
-        const fs::path& path = entry->path();
+    for (fs::directory_iterator entry(checkpoints(), code), end; !code && entry != end; entry.increment(code)) {
+        const fs::path& folder = entry->path();
         std::error_code ignored; // what cannot be looked at is not there
-        if (path.filename().string().starts_with("step-") && fs::exists(path / "manifest.json", ignored) && fs::exists(path / file, ignored))
-            return true;
+        const bool isComplete = folder.filename().string().starts_with("step-") && fs::exists(folder / "manifest.json", ignored);
+        if (isComplete && folder.filename() > newest.filename()) newest = folder;
     }
-    return false;
+    return newest;
 }
-
-} // namespace
-
-bool RunFolder::hasCheckpoint() const {
-    return hasInCheckpoint(*this, "manifest.json");
-}
-bool RunFolder::hasAdapter() const {
+fs::path RunFolder::adapter() const {
     std::error_code ignored;
-    return fs::exists(path / "adapter" / "adapter_config.json", ignored) || hasInCheckpoint(*this, "adapter_config.json");
+    for (const fs::path& folder : {path / "adapter", newestCheckpoint()})
+        if (!folder.empty() && fs::exists(folder / "adapter_config.json", ignored)) return folder;
+    return {};
 }
 
 fs::path Workspace::index() const {

@@ -43,10 +43,14 @@ struct RunFolder {
     [[nodiscard]] std::filesystem::path log() const;
     [[nodiscard]] std::filesystem::path exit() const;
     [[nodiscard]] std::filesystem::path checkpoints() const;
+    /// The complete one with the highest step: it can be opened as a model, and resumed from. Empty when there is none.
+    [[nodiscard]] std::filesystem::path newestCheckpoint() const;
+    /// What a fine-tuning run made in PEFT's form: the finished adapter, else that of the newest checkpoint. Empty when there is none.
+    [[nodiscard]] std::filesystem::path adapter() const;
     /// A complete one: it can be opened as a model, and resumed from.
-    [[nodiscard]] bool hasCheckpoint() const;
+    [[nodiscard]] bool hasCheckpoint() const { return !newestCheckpoint().empty(); }
     /// It has trained an adapter, which goes onto other models of its base too.
-    [[nodiscard]] bool hasAdapter() const;
+    [[nodiscard]] bool hasAdapter() const { return !adapter().empty(); }
 };
 
 struct Workspace {

@@ -2,6 +2,16 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="en">
     <context>
+        <name>celloom::ui::BatchPreview</name>
+        <message numerus="yes">
+            <source>and %n more file(s)</source>
+            <translation>
+                <numerusform>and %n more file</numerusform>
+                <numerusform>and %n more files</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::ColumnView</name>
         <message numerus="yes">
             <source>%n token(s)</source>
@@ -18,6 +28,16 @@
             <translation>
                 <numerusform>and %n more</numerusform>
                 <numerusform>and %n more</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::LoraPanel</name>
+        <message numerus="yes">
+            <source>%n cell(s), %1 trainable parameters, %2 %; %3</source>
+            <translation>
+                <numerusform>%n cell, %1 trainable parameters, %2 %; %3</numerusform>
+                <numerusform>%n cells, %1 trainable parameters, %2 %; %3</numerusform>
             </translation>
         </message>
     </context>
@@ -66,6 +86,30 @@
             <translation>
                 <numerusform>Finished after %n step.</numerusform>
                 <numerusform>Finished after %n steps.</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>Adapters stand beside %n cell(s).</source>
+            <translation>
+                <numerusform>Adapters stand beside %n cell.</numerusform>
+                <numerusform>Adapters stand beside %n cells.</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::TokenView</name>
+        <message numerus="yes">
+            <source>%n token(s)</source>
+            <translation>
+                <numerusform>%n token</numerusform>
+                <numerusform>%n tokens</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n document(s)</source>
+            <translation>
+                <numerusform>%n document</numerusform>
+                <numerusform>%n documents</numerusform>
             </translation>
         </message>
     </context>

@@ -2,6 +2,87 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="zh_CN">
     <context>
+        <name>celloom::ui::BatchPreview</name>
+        <message>
+            <source>Point at a token, or walk with the arrow keys.</source>
+            <translation>指向词元，或用方向键移动。</translation>
+        </message>
+        <message>
+            <source>learned</source>
+            <translation>参与学习</translation>
+        </message>
+        <message>
+            <source>read, not learned</source>
+            <translation>只读入，不学习</translation>
+        </message>
+        <message>
+            <source>framed: a mark</source>
+            <translation>带框：标记</translation>
+        </message>
+        <message>
+            <source>border between documents</source>
+            <translation>文档边界</translation>
+        </message>
+        <message>
+            <source>First batch of the run</source>
+            <translation>运行的首批数据</translation>
+        </message>
+        <message>
+            <source>Tokens in a conversation</source>
+            <translation>每条对话的词元数</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>关闭</translation>
+        </message>
+        <message>
+            <source>Tokens of the batch</source>
+            <translation>该批的词元</translation>
+        </message>
+        <message numerus="yes">
+            <source>and %n more file(s)</source>
+            <translation>
+                <numerusform>另有 %n 个文件</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Chat template: %1 (%2)</source>
+            <translation>对话模板：%1（%2）</translation>
+        </message>
+        <message>
+            <source>Tokenizer of %1 pieces, trained on these files</source>
+            <translation>分词器 %1 个词元，由这些文件训练</translation>
+        </message>
+        <message>
+            <source>Tokenizer of %1 pieces</source>
+            <translation>分词器 %1 个词元</translation>
+        </message>
+        <message>
+            <source>%1 sequences of at most %2 tokens, %3 held out.</source>
+            <translation>%1 条序列，每条至多 %2 个词元，另留出 %3 条。</translation>
+        </message>
+        <message>
+            <source>%1 conversations, the longest of %2 tokens; %3 of %4 tokens are learned.</source>
+            <translation>%1 条对话，最长 %2 个词元；%4 个词元中 %3 个参与学习。</translation>
+        </message>
+        <message>
+            <source>This batch: %1 rows of %2 tokens, %3 learned.</source>
+            <translation>这一批：%1 行，每行 %2 个词元，%3 个参与学习。</translation>
+        </message>
+        <message>
+            <source>%1 conversations are too long and were shortened.</source>
+            <translation>%1 条对话过长，已截短。</translation>
+        </message>
+        <message>
+            <source>%1 conversations were left out.</source>
+            <translation>%1 条对话被舍弃。</translation>
+        </message>
+        <message>
+            <source>%1 conversations have no token to learn.</source>
+            <translation>%1 条对话没有可学习的词元。</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::BottomBar</name>
         <message>
             <source>As the system</source>
@@ -200,10 +281,116 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::EngineJob</name>
+        <message>
+            <source>celloom-engine was not found at %1.</source>
+            <translation>在 %1 未找到 celloom-engine。</translation>
+        </message>
+        <message>
+            <source>Build or install it beside the window&apos;s program.</source>
+            <translation>请将其构建或安装在窗口程序旁。</translation>
+        </message>
+        <message>
+            <source>The engine could not be started: %1</source>
+            <translation>无法启动引擎：%1</translation>
+        </message>
+        <message>
+            <source>The engine was killed by signal %1.</source>
+            <translation>引擎被信号 %1 终止。</translation>
+        </message>
+        <message>
+            <source>The engine ended with code %1.</source>
+            <translation>引擎以代码 %1 结束。</translation>
+        </message>
+        <message>
+            <source>The engine&apos;s answer is too long to show.</source>
+            <translation>引擎的回答过长，无法显示。</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::EventsModel</name>
         <message>
             <source>%1, step %2</source>
             <translation>%1，第 %2 步</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::ExportDialog</name>
+        <message>
+            <source>Merge and export</source>
+            <translation>合并并导出</translation>
+        </message>
+        <message>
+            <source>Export adapter</source>
+            <translation>导出适配器</translation>
+        </message>
+        <message>
+            <source>Export model</source>
+            <translation>导出模型</translation>
+        </message>
+        <message>
+            <source>The adapter of %1 is added to a copy of its base&apos;s weights, in float32, and rounded once. The base stays as it is. The largest difference between the logits before and after is shown.</source>
+            <translation>将 %1 的适配器以 float32 加到基座权重的副本上，只舍入一次；基座不变。完成后显示合并前后 logit 的最大差。</translation>
+        </message>
+        <message>
+            <source>The adapter of %1 is copied as PEFT reads it: adapter_config.json and adapter_model.safetensors.</source>
+            <translation>按 PEFT 的格式复制 %1 的适配器：adapter_config.json 和 adapter_model.safetensors。</translation>
+        </message>
+        <message>
+            <source>The newest checkpoint of %1 is written as a folder that other tools read.</source>
+            <translation>将 %1 的最新检查点写成其他工具可读取的文件夹。</translation>
+        </message>
+        <message>
+            <source>New folder</source>
+            <translation>新文件夹</translation>
+        </message>
+        <message>
+            <source>Choose…</source>
+            <translation>选择……</translation>
+        </message>
+        <message>
+            <source>as it is</source>
+            <translation>保持原样</translation>
+        </message>
+        <message>
+            <source>Type of the weights</source>
+            <translation>权重类型</translation>
+        </message>
+        <message>
+            <source>Hugging Face (safetensors)</source>
+            <translation>Hugging Face（safetensors）</translation>
+        </message>
+        <message>
+            <source>MindFormers (model.ckpt)</source>
+            <translation>MindFormers（model.ckpt）</translation>
+        </message>
+        <message>
+            <source>Layout</source>
+            <translation>布局</translation>
+        </message>
+        <message>
+            <source>Merge</source>
+            <translation>合并</translation>
+        </message>
+        <message>
+            <source>Export</source>
+            <translation>导出</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Folder to make the export in</source>
+            <translation>导出到哪个文件夹中</translation>
+        </message>
+        <message>
+            <source>Give the whole path, from /.</source>
+            <translation>请给出从 / 开始的完整路径。</translation>
+        </message>
+        <message>
+            <source>This is there already; nothing is overwritten. Choose another name.</source>
+            <translation>该名称已存在；不会覆盖任何内容，请换一个名称。</translation>
         </message>
     </context>
     <context>
@@ -263,6 +450,33 @@
         <message>
             <source>Choose…</source>
             <translation>选择…</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::FolderCopy</name>
+        <message>
+            <source>The folder is there already.</source>
+            <translation>该文件夹已存在。</translation>
+        </message>
+        <message>
+            <source>Choose a name that is free: nothing is overwritten.</source>
+            <translation>请换一个未使用的名称：不会覆盖任何内容。</translation>
+        </message>
+        <message>
+            <source>The folder cannot be made</source>
+            <translation>无法创建文件夹</translation>
+        </message>
+        <message>
+            <source>The folder cannot be given its name</source>
+            <translation>无法为文件夹命名</translation>
+        </message>
+        <message>
+            <source>The file cannot be read</source>
+            <translation>无法读取文件</translation>
+        </message>
+        <message>
+            <source>The file cannot be written</source>
+            <translation>无法写入文件</translation>
         </message>
     </context>
     <context>
@@ -506,10 +720,6 @@
             <translation>批大小 %1、序列长度 %2 时为反向传播保留</translation>
         </message>
         <message>
-            <source>Treatment by rules</source>
-            <translation>规则决定的处理方式</translation>
-        </message>
-        <message>
             <source>Trained in full, in the run's precision.</source>
             <translation>全部参与训练，精度随运行设置。</translation>
         </message>
@@ -606,6 +816,64 @@
             <translation>
                 <numerusform>另有 %n 项</numerusform>
             </translation>
+        </message>
+        <message>
+            <source>LoRA r=%1</source>
+            <translation>LoRA r=%1</translation>
+        </message>
+        <message>
+            <source>learns whole</source>
+            <translation>整体训练</translation>
+        </message>
+        <message>
+            <source>bias learns</source>
+            <translation>偏置训练</translation>
+        </message>
+        <message>
+            <source>Trainable</source>
+            <translation>可训练</translation>
+        </message>
+        <message>
+            <source>%1, adapters included</source>
+            <translation>%1（含适配器）</translation>
+        </message>
+        <message>
+            <source>Fine-tune this</source>
+            <translation>以此微调</translation>
+        </message>
+        <message>
+            <source>Makes the recipe one that tunes this model, with its weights and its tokenizer, and shows it in Train</source>
+            <translation>将配方改为微调该模型（使用其权重和分词器），并在训练页显示</translation>
+        </message>
+        <message>
+            <source>Treatment</source>
+            <translation>处理方式</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::KindSwitch</name>
+        <message>
+            <source>Pretrain</source>
+            <translation>预训练</translation>
+        </message>
+        <message>
+            <source>Every weight learns, from text</source>
+            <translation>所有权重都从文本中学习</translation>
+        </message>
+        <message>
+            <source>Fine-tune</source>
+            <translation>微调</translation>
+        </message>
+        <message>
+            <source>A base goes on learning, by LoRA or whole</source>
+            <translation>基座继续学习：LoRA 或全部权重</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::LengthHistogram</name>
+        <message>
+            <source>up to %1 tokens: %2</source>
+            <translation>至多 %1 个词元：%2</translation>
         </message>
     </context>
     <context>
@@ -772,6 +1040,63 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::LoraPanel</name>
+        <message>
+            <source>Cells that can get an adapter</source>
+            <translation>可加适配器的单元</translation>
+        </message>
+        <message>
+            <source>Query and value</source>
+            <translation>查询与值</translation>
+        </message>
+        <message>
+            <source>The projections of queries and values; where they are packed into one matrix, that one</source>
+            <translation>查询与值的投影；若合并为一个矩阵，则为该矩阵</translation>
+        </message>
+        <message>
+            <source>Attention</source>
+            <translation>注意力</translation>
+        </message>
+        <message>
+            <source>Every Dense cell of the attention</source>
+            <translation>注意力中的所有 Dense 单元</translation>
+        </message>
+        <message>
+            <source>All linear</source>
+            <translation>所有线性层</translation>
+        </message>
+        <message>
+            <source>Every Dense cell of the model</source>
+            <translation>模型的所有 Dense 单元</translation>
+        </message>
+        <message>
+            <source>Regular expression…</source>
+            <translation>正则表达式……</translation>
+        </message>
+        <message>
+            <source>Choose by a regular expression over the names in checkpoints</source>
+            <translation>用正则表达式按检查点中的名称选择</translation>
+        </message>
+        <message>
+            <source>No cell is chosen.</source>
+            <translation>未选择任何单元。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n cell(s), %1 trainable parameters, %2 %; %3</source>
+            <translation>
+                <numerusform>%n 个单元，%1 个可训练参数，%2 %；%3</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>With gradients and the optimizer&apos;s moments %1. The base stays as it is.</source>
+            <translation>连同梯度和优化器矩估计共 %1。基座不变。</translation>
+        </message>
+        <message>
+            <source>Chosen by the regular expression; ticking replaces it by a list.</source>
+            <translation>由正则表达式选出；勾选会将其改为列表。</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::MainWindow</name>
         <message>
             <source>copy of %1</source>
@@ -812,6 +1137,14 @@
         <message>
             <source>The recipe and the model are in order.</source>
             <translation>配方和模型都没有问题。</translation>
+        </message>
+        <message>
+            <source>Open the folder</source>
+            <translation>打开文件夹</translation>
+        </message>
+        <message>
+            <source>The run %1 has no complete checkpoint.</source>
+            <translation>运行 %1 没有完整的检查点。</translation>
         </message>
     </context>
     <context>
@@ -999,6 +1332,33 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::PreviewRowWidget</name>
+        <message>
+            <source>Reading the data</source>
+            <translation>正在读取数据</translation>
+        </message>
+        <message>
+            <source>Show the field</source>
+            <translation>显示该字段</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Preview first batch</source>
+            <translation>预览首批数据</translation>
+        </message>
+        <message>
+            <source>Reads and tokenises the data as the run would, and shows what its first step begins with</source>
+            <translation>像运行一样读取数据并分词，显示第一步所用的内容</translation>
+        </message>
+        <message>
+            <source>Reading and tokenising the data, %1</source>
+            <translation>正在读取数据并分词，%1</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::RecipeForm</name>
         <message>
             <source>Fewer fields</source>
@@ -1021,6 +1381,88 @@
             <translation>
                 <numerusform>更多字段（%n）</numerusform>
             </translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::RunActions</name>
+        <message>
+            <source>Merge and export…</source>
+            <translation>合并并导出……</translation>
+        </message>
+        <message>
+            <source>Adds the adapter to its base&apos;s weights and writes a model that other tools read</source>
+            <translation>将适配器并入基座权重，写成其他工具可读取的模型</translation>
+        </message>
+        <message>
+            <source>Export adapter…</source>
+            <translation>导出适配器……</translation>
+        </message>
+        <message>
+            <source>Copies the adapter as PEFT reads it</source>
+            <translation>按 PEFT 的格式复制适配器</translation>
+        </message>
+        <message>
+            <source>Fine-tune this</source>
+            <translation>以此微调</translation>
+        </message>
+        <message>
+            <source>Begins a recipe whose base is the newest checkpoint of this run</source>
+            <translation>以该运行的最新检查点为基座新建配方</translation>
+        </message>
+        <message>
+            <source>Export model…</source>
+            <translation>导出模型……</translation>
+        </message>
+        <message>
+            <source>Writes the newest checkpoint as a model that other tools read</source>
+            <translation>将最新检查点写成其他工具可读取的模型</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::RunExporter</name>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Progress of the export</source>
+            <translation>导出进度</translation>
+        </message>
+        <message>
+            <source>An export is under way; cancel it or wait for its end.</source>
+            <translation>正在导出；请取消或等待其完成。</translation>
+        </message>
+        <message>
+            <source>The run has no adapter any more.</source>
+            <translation>该运行已没有适配器。</translation>
+        </message>
+        <message>
+            <source>Merging the adapter of %1</source>
+            <translation>正在合并 %1 的适配器</translation>
+        </message>
+        <message>
+            <source>Copying the adapter of %1</source>
+            <translation>正在复制 %1 的适配器</translation>
+        </message>
+        <message>
+            <source>Exporting the model of %1</source>
+            <translation>正在导出 %1 的模型</translation>
+        </message>
+        <message>
+            <source>The adapter lies in %1.</source>
+            <translation>适配器位于 %1。</translation>
+        </message>
+        <message>
+            <source>The model lies in %1.</source>
+            <translation>模型位于 %1。</translation>
+        </message>
+        <message>
+            <source>Merged into %1. Largest logit difference to base and adapter: %2, where the adapter changed logits by up to %3.</source>
+            <translation>已合并到 %1。与“基座加适配器”的 logit 最大差：%2；适配器自身对 logit 的改变至多为 %3。</translation>
+        </message>
+        <message>
+            <source>Rounded to %1: %2.</source>
+            <translation>舍入为 %1 后：%2。</translation>
         </message>
     </context>
     <context>
@@ -1132,6 +1574,10 @@
         <message>
             <source>Write text with its newest checkpoint</source>
             <translation>用它最新的检查点生成文字</translation>
+        </message>
+        <message>
+            <source>answering held-out questions</source>
+            <translation>回答留出的问题</translation>
         </message>
     </context>
     <context>
@@ -1312,6 +1758,52 @@
             <comment>what happened, details</comment>
             <translation>%1。%2</translation>
         </message>
+        <message>
+            <source>%1 conversations to learn from, %2 held out.</source>
+            <translation>%1 条对话用于学习，留出 %2 条。</translation>
+        </message>
+        <message>
+            <source>Chat template %1 (%2).</source>
+            <translation>对话模板 %1（%2）。</translation>
+        </message>
+        <message>
+            <source>%1 conversations became %2 sequences; %3 of %4 tokens are learned, the longest has %5 tokens.</source>
+            <translation>%1 条对话成为 %2 条序列；%4 个词元中 %3 个参与学习，最长 %5 个词元。</translation>
+        </message>
+        <message>
+            <source>Shortened: %1.</source>
+            <translation>截短 %1 条。</translation>
+        </message>
+        <message>
+            <source>Left out: %1.</source>
+            <translation>舍弃 %1 条。</translation>
+        </message>
+        <message>
+            <source>Without a token to learn: %1.</source>
+            <translation>无可学词元 %1 条。</translation>
+        </message>
+        <message>
+            <source>%1 of %2 held-out questions answered exactly as expected.</source>
+            <translation>留出的 %2 个问题中 %1 个回答完全一致。</translation>
+        </message>
+        <message>
+            <source>Step %1 had no token to learn from and changed nothing.</source>
+            <translation>第 %1 步没有可学习的词元，未作任何改动。</translation>
+        </message>
+        <message>
+            <source>Trainable %1 %: %2 of %3 parameters; their gradients and moments take %4, of a full training %5.</source>
+            <translation>可训练 %1 %：%3 个参数中的 %2 个；其梯度与矩估计占 %4，全量训练则为 %5。</translation>
+        </message>
+        <message numerus="yes">
+            <source>Adapters stand beside %n cell(s).</source>
+            <translation>
+                <numerusform>%n 个单元带适配器。</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Saved the adapter in %1.</source>
+            <translation>适配器已保存到 %1。</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::RunsModel</name>
@@ -1433,6 +1925,88 @@
         <message>
             <source>An answer ends before the first of these. | parts them, \n is a line's end.</source>
             <translation>遇到其中任何一个之前即结束回答。用 | 分隔，\n 表示换行。</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::TargetTreeModel</name>
+        <message>
+            <source>%1 of %2</source>
+            <translation>%1 / %2</translation>
+        </message>
+        <message>
+            <source>What ticking all of it gives, at the rank chosen</source>
+            <translation>按所选的秩，全部勾选时的数量</translation>
+        </message>
+        <message>
+            <source>%1, %2 adapters, %3 parameters</source>
+            <translation>%1，%2 个适配器，%3 个参数</translation>
+        </message>
+        <message>
+            <source>Cell</source>
+            <translation>单元</translation>
+        </message>
+        <message>
+            <source>Adapters</source>
+            <translation>适配器</translation>
+        </message>
+        <message>
+            <source>Parameters</source>
+            <translation>参数</translation>
+        </message>
+        <message>
+            <source>Size</source>
+            <translation>大小</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::TokenView</name>
+        <message>
+            <source>Row %1</source>
+            <translation>第 %1 行</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n token(s)</source>
+            <translation>
+                <numerusform>%n 个词元</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>%1 learned</source>
+            <translation>%1 个参与学习</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n document(s)</source>
+            <translation>
+                <numerusform>%n 个文档</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>%1 of padding</source>
+            <translation>填充 %1</translation>
+        </message>
+        <message>
+            <source>“%1”, token %2</source>
+            <translation>“%1”，词元 %2</translation>
+        </message>
+        <message>
+            <source>row %1, position %2</source>
+            <translation>第 %1 行，位置 %2</translation>
+        </message>
+        <message>
+            <source>document %1</source>
+            <translation>文档 %1</translation>
+        </message>
+        <message>
+            <source>learned: its label counts</source>
+            <translation>参与学习：其标签计入损失</translation>
+        </message>
+        <message>
+            <source>not learned</source>
+            <translation>不学习</translation>
+        </message>
+        <message>
+            <source>a mark, not text</source>
+            <translation>标记，不是文字</translation>
         </message>
     </context>
     <context>
@@ -1836,10 +2410,6 @@
             <translation>一个约五百万参数的 Baichuan 模型从小说《三国演义》学习文言白话，从随机权重一直到写出可读的文字。</translation>
         </message>
         <message>
-            <source>An example recipe.</source>
-            <translation>示例配方。</translation>
-        </message>
-        <message>
             <source>Two cores: a first sample of text within two minutes, about ten minutes in all. It goes on when this window is closed.</source>
             <translation>两核处理器：两分钟内看到第一段样例，全程约十分钟。关闭窗口后仍继续。</translation>
         </message>
@@ -1862,6 +2432,42 @@
         <message>
             <source>All runs in the history</source>
             <translation>历史中的全部运行</translation>
+        </message>
+        <message>
+            <source>Fine-tune</source>
+            <translation>微调</translation>
+        </message>
+        <message>
+            <source>Pretrain</source>
+            <translation>预训练</translation>
+        </message>
+        <message>
+            <source>Open the example %1 in the Train page</source>
+            <translation>在训练页打开示例 %1</translation>
+        </message>
+        <message>
+            <source>Fine-tune InternLM with LoRA: who speaks?</source>
+            <translation>用 LoRA 微调 InternLM：谁在说话？</translation>
+        </message>
+        <message>
+            <source>A small InternLM that knows the novel learns to answer a question: who says this line? Only small matrices beside its frozen weights learn; then base and adapter answer side by side in Try.</source>
+            <translation>一个读过小说的小型 InternLM 学习回答：这句话是谁说的？只有冻结权重旁的低秩矩阵参与学习；随后可在试用页并排比较基座与适配器。</translation>
+        </message>
+        <message>
+            <source>Two cores: a few minutes. Held-out questions are counted before and after.</source>
+            <translation>双核约需几分钟。训练前后都会统计留出问题的正确数。</translation>
+        </message>
+        <message>
+            <source>Needs the folder %1 with the base&apos;s weights beside the recipe, or another under Start from weights.</source>
+            <translation>需要配方旁有含基座权重的文件夹 %1，或在“初始权重”中另行指定。</translation>
+        </message>
+        <message>
+            <source>Fine-tunes %1.</source>
+            <translation>微调 %1。</translation>
+        </message>
+        <message>
+            <source>Pretrains %1.</source>
+            <translation>预训练 %1。</translation>
         </message>
     </context>
 </TS>

@@ -30,6 +30,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <algorithm>
 #include <memory>
 
 using namespace celloom;
@@ -155,10 +156,11 @@ private Q_SLOTS:
         QTRY_VERIFY(bench.analyser.isSettled() && bench.analyser.latest()->source == folder.toStdString());
         QVERIFY(bench.analyser.latest()->folder);
         QCOMPARE(bench.analyser.latest()->folder->weights.size(), std::size_t(1));
-        QStringList shown;
-        for (const auto* label : bench.window->findChildren<QLabel*>())
-            if (label->isVisible()) shown.append(label->text());
-        QVERIFY2(shown.contains(QStringLiteral("model.safetensors")), qPrintable(shown.join('|')));
+        const auto isShown = [&bench](const QString& text) { // new labels become visible when their layout has had its turn
+            const auto labels = bench.window->findChildren<QLabel*>();
+            return std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) { return label->isVisible() && label->text() == text; });
+        };
+        QTRY_VERIFY(isShown(QStringLiteral("model.safetensors")));
         QCOMPARE(bench.settings.value(QStringLiteral("models/recent")).toStringList(), QStringList{folder});
         for (auto* button : bench.window->findChildren<QPushButton*>())
             if (button->text() == QStringLiteral("Begin the run with these weights")) QTest::mouseClick(button, Qt::LeftButton);

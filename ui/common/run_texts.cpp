@@ -105,6 +105,31 @@ public:
         return tr("Tensors took at most %1; the estimate says %2.")
             .arg(Format::bytes(data.real("peak_bytes")), Format::bytes(data.real("estimate_bytes")));
     }
+    static QString conversations(Data& data) {
+        return tr("%1 conversations to learn from, %2 held out.").arg(data.count("conversations"), data.count("held_out"));
+    }
+    static QString chatTemplate(Data& data) { return tr("Chat template %1 (%2).").arg(data.text("template"), data.text("source")); }
+    static QString samples(Data& data) {
+        QString text = tr("%1 conversations became %2 sequences; %3 of %4 tokens are learned, the longest has %5 tokens.")
+                           .arg(data.count("conversations"), data.count("sequences"), data.count("trainable"), data.count("tokens"), data.count("longest"));
+        if (data.real("truncated") > 0) text += QLatin1Char(' ') + tr("Shortened: %1.").arg(data.count("truncated"));
+        if (data.real("dropped") > 0) text += QLatin1Char(' ') + tr("Left out: %1.").arg(data.count("dropped"));
+        if (data.real("untrainable") > 0) text += QLatin1Char(' ') + tr("Without a token to learn: %1.").arg(data.count("untrainable"));
+        return text;
+    }
+    static QString answers(Data& data) {
+        return tr("%1 of %2 held-out questions answered exactly as expected.").arg(data.count("matches"), data.count("questions"));
+    }
+    static QString emptyStep(Data& data) { return tr("Step %1 had no token to learn from and changed nothing.").arg(data.count("step")); }
+    static QString trainable(Data& data) {
+        const double all = data.real("base") + data.real("adapters"), learning = data.real("trainable");
+        QString text = tr("Trainable %1 %: %2 of %3 parameters; their gradients and moments take %4, of a full training %5.")
+                           .arg(QString::number(all > 0 ? 100 * learning / all : 0, 'f', 2), data.count("trainable"), Format::count(std::llround(all)),
+                                Format::bytes(data.real("state_bytes")), Format::bytes(data.real("full_state_bytes")));
+        if (data.real("cells") > 0) text += QLatin1Char(' ') + tr("Adapters stand beside %n cell(s).", "", data.few("cells"));
+        return text;
+    }
+    static QString adapter(Data& data) { return tr("Saved the adapter in %1.").arg(data.text("adapter")); }
     static QString finished(Data& data) { return tr("Finished after %n step(s).", "", data.few("step")); }
     static QString stopped(Data& data) {
         return (data.flag("time_limit") ? tr("The time limit is reached: stopped after step %1.") : tr("Stopped after step %1."))
@@ -170,6 +195,13 @@ constexpr struct {
     {"learning_rate", &Sentences::learningRate},
     {"comparison", &Sentences::comparison},
     {"memory", &Sentences::memory},
+    {"conversations", &Sentences::conversations},
+    {"template", &Sentences::chatTemplate},
+    {"samples", &Sentences::samples},
+    {"answers", &Sentences::answers},
+    {"empty_step", &Sentences::emptyStep},
+    {"trainable", &Sentences::trainable},
+    {"adapter", &Sentences::adapter},
     {"finished", &Sentences::finished},
     {"stopped", &Sentences::stopped},
 };

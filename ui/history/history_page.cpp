@@ -180,7 +180,9 @@ void HistoryPage::buildActions(QWidget* panel) {
     m_clone = new QPushButton(panel);
     m_try = new QPushButton(panel);
     m_delete = new QPushButton(panel);
-    for (QPushButton* button : {m_open, m_try, m_resume, m_clone, m_delete}) body->addWidget(button);
+    m_actions = new RunActions(QBoxLayout::TopToBottom, panel);
+    for (QWidget* widget : std::initializer_list<QWidget*>{m_open, m_try, m_resume, m_clone, m_actions, m_delete}) body->addWidget(widget);
+    connect(m_actions, &RunActions::requested, this, &HistoryPage::actionRequested);
     connect(m_open, &QPushButton::clicked, this, [this] {
         if (chosen()) Q_EMIT runChosen(fromUtf8(chosen()->folder));
     });
@@ -230,6 +232,7 @@ void HistoryPage::refreshDetail() {
     m_facts->setText(facts.join(QLatin1Char('\n')));
     m_resume->setVisible(canResume(run->state));
     m_try->setVisible(run->hasCheckpoint);
+    m_actions->setRun(run);
     m_delete->setVisible(store::isOver(run->state));
     if (m_shown == fromUtf8(run->folder) && (m_hasChangedTags || m_hasChangedNote)) return; // someone is typing
     saveTexts();

@@ -1,6 +1,7 @@
 // The History page: every run, newest first, with search and filter; beside the table, the chosen run's facts, notes and actions.
 #pragma once
 
+#include "ui/common/run_actions.h"
 #include "ui/shell/page.h"
 
 class QComboBox;
@@ -33,6 +34,7 @@ Q_SIGNALS:
     void resumeRequested(const QString& folder);
     void cloneRequested(const QString& folder);
     void tryRequested(const QString& folder);
+    void actionRequested(celloom::ui::RunAction action, const QString& folder);
     void failed(const QString& text);
 
 private:
@@ -67,6 +69,7 @@ private:
     QPushButton* m_clone;
     QPushButton* m_try;
     QPushButton* m_delete;
+    RunActions* m_actions;
     QTimer* m_saveTimer;
     QString m_shown; // folder whose texts are in the edits
     int m_shownNumber = 0;

@@ -108,6 +108,7 @@ QWidget* LivePage::buildContent() {
     connect(m_header, &RunHeader::actionRequested, this, [this](const QString& action) { act(action); });
     connect(m_header, &RunHeader::resumeRequested, this, [this] { Q_EMIT resumeRequested(m_folder); });
     connect(m_header, &RunHeader::tryRequested, this, [this] { Q_EMIT tryRequested(m_folder); });
+    connect(m_header, &RunHeader::runActionRequested, this, &LivePage::runActionRequested);
     layout->addWidget(m_header);
     layout->addWidget(buildCharts(), 5);
     layout->addWidget(buildCompare(), 1);

@@ -3,6 +3,7 @@
 
 #include "ui/common/run_store.h"
 #include "ui/live/run_curves.h"
+#include "ui/common/run_actions.h"
 #include "ui/shell/page.h"
 
 #include <deque>
@@ -41,6 +42,7 @@ Q_SIGNALS:
     void resumeRequested(const QString& folder);
     void tryRequested(const QString& folder);
     void welcomeRequested();
+    void runActionRequested(celloom::ui::RunAction action, const QString& folder);
     void failed(const QString& text);
 
 private:

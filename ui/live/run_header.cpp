@@ -50,6 +50,9 @@ RunHeader::RunHeader(QWidget* parent) : QFrame(parent) {
         button->setMinimumWidth(84);
         buttons->addWidget(button);
     }
+    m_actions = new RunActions(QBoxLayout::LeftToRight, this);
+    buttons->addWidget(m_actions);
+    connect(m_actions, &RunActions::requested, this, &RunHeader::runActionRequested);
     layout->addLayout(buttons);
     connect(m_pause, &QPushButton::clicked, this,
             [this] { Q_EMIT actionRequested(state() == RunState::Paused ? QStringLiteral("continue") : QStringLiteral("pause")); });
@@ -126,6 +129,7 @@ QString RunHeader::stageText() const {
     if (stage == "bigram baseline") return tr("measuring the bigram baseline");
     if (stage == "training") return tr("training");
     if (stage == "evaluating") return tr("evaluating");
+    if (stage == "answering") return tr("answering held-out questions");
     if (stage == "writing a sample") return tr("writing a sample");
     if (stage == "saving") return tr("saving");
     if (stage == "paused") return tr("paused");
@@ -177,6 +181,7 @@ void RunHeader::refresh() {
     m_stop->setVisible(!store::isOver(now) && now != RunState::Stopping);
     m_resume->setVisible(now == RunState::Interrupted || now == RunState::Stopped || now == RunState::Failed);
     m_try->setVisible(m_hasRecord && m_record.hasCheckpoint);
+    m_actions->setRun(m_hasRecord ? &m_record : nullptr);
     for (QPushButton* button : {m_pause, m_save, m_stop, m_resume}) button->setEnabled(!m_isBusy);
 }
 

@@ -3,6 +3,7 @@
 
 #include "models/store/index.h"
 #include "models/store/run_store.h"
+#include "ui/common/run_actions.h"
 #include "ui/common/texts.h"
 #include "ui/common/widgets.h"
 
@@ -36,6 +37,7 @@ Q_SIGNALS:
     void actionRequested(const QString& action); // "pause", "continue", "save", "stop"
     void resumeRequested();
     void tryRequested();
+    void runActionRequested(celloom::ui::RunAction action, const QString& folder);
     void stateChanged(celloom::store::RunState state);
 
 protected:
@@ -56,6 +58,7 @@ private:
     QPushButton* m_stop;
     QPushButton* m_resume;
     QPushButton* m_try;
+    RunActions* m_actions;
     store::Progress m_progress;
     bool m_hasProgress = false, m_hasRecord = false, m_isBusy = false;
     store::RunRecord m_record;

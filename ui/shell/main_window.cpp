@@ -11,6 +11,7 @@
 #include "ui/shell/bottom_bar.h"
 #include "ui/shell/coming_page.h"
 #include "ui/shell/notice.h"
+#include "ui/shell/run_exporter.h"
 #include "ui/shell/services.h"
 #include "ui/shell/top_bar.h"
 #include "ui/shell/welcome_page.h"
@@ -18,6 +19,7 @@
 
 #include <QApplication>
 #include <QCloseEvent>
+#include <QDesktopServices>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -47,6 +49,7 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
     column->setSpacing(0);
     m_top = new TopBar(services, central);
     m_notice = new Notice(services.theme, central);
+    m_exporter = new RunExporter(services, central);
     m_pages = new PageBar(services.theme, central);
     m_bottom = new BottomBar(services, central);
     m_stack = new QStackedWidget(central);
@@ -55,6 +58,7 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
     auto* content = new QVBoxLayout;
     content->setSpacing(0);
     content->addWidget(m_notice);
+    content->addWidget(m_exporter);
     content->addWidget(m_stack, 1);
     middle->addWidget(m_pages);
     middle->addLayout(content, 1);
@@ -85,8 +89,10 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
             QStringLiteral("tokenizer.vocab_size"), QStringLiteral("tokenizer.path"),        QStringLiteral("train.accumulation"),
             QStringLiteral("precision.amp_level"),  QStringLiteral("checkpoint.keep_max"),   QStringLiteral("checkpoint.keep_best"),
             QStringLiteral("data.attention"),       QStringLiteral("data.validation"),       QStringLiteral("data.validation_fraction"),
-            QStringLiteral("train.z_loss"),         QStringLiteral("optimizer.type"),        QStringLiteral("device")};
-        if (key.startsWith(QLatin1String("model.")) || matters.contains(key)) analyse();
+            QStringLiteral("train.z_loss"),         QStringLiteral("optimizer.type"),        QStringLiteral("device"),
+            QStringLiteral("kind"),                 QStringLiteral("train.recompute")};
+        const bool isOfModel = key.startsWith(QLatin1String("model.")) || key.startsWith(QLatin1String("lora."));
+        if (isOfModel || matters.contains(key)) analyse();
     });
     connect(&services.analyser, &ModelAnalyser::ready, this, [this] {
         if (m_isChecking) finishCheck();
@@ -133,6 +139,16 @@ void MainWindow::buildPages(QStackedWidget* stack) {
     connect(m_live, &LivePage::failed, this, [this](const QString& text) { m_notice->show(Notice::Level::Error, text); });
     connect(m_live, &LivePage::runChosen, this, &MainWindow::openRun);
     connect(m_live, &LivePage::resumeRequested, this, &MainWindow::resumeRun);
+    connect(m_model, &ModelPage::tuneRequested, this, [this] {
+        showPage(PageId::Train);
+        m_train->focusField(QStringLiteral("data.train")); // what is missing still
+    });
+    connect(m_history, &HistoryPage::actionRequested, this, &MainWindow::actOnRun);
+    connect(m_live, &LivePage::runActionRequested, this, &MainWindow::actOnRun);
+    connect(m_exporter, &RunExporter::failed, this, [this](const QString& text) { m_notice->show(Notice::Level::Error, text); });
+    connect(m_exporter, &RunExporter::done, this, [this](const QString& text, const QString& folder) {
+        m_notice->show(Notice::Level::Result, text, tr("Open the folder"), [folder] { QDesktopServices::openUrl(QUrl::fromLocalFile(folder)); });
+    });
     connect(m_live, &LivePage::welcomeRequested, this, &MainWindow::showWelcome);
     connect(m_live, &LivePage::tryRequested, this, &MainWindow::tryRun);
     connect(m_history, &HistoryPage::tryRequested, this, &MainWindow::tryRun);
@@ -325,7 +341,8 @@ void MainWindow::finishCheck() {
 void MainWindow::submit() {
     const recipe::Recipe& recipe = m_services.recipe.recipe();
     QString name = fromUtf8(recipe.text("name"));
-    if (name.isEmpty()) name = m_services.recipe.filePath().isEmpty() ? fromUtf8(recipe.text("model.source")) : m_services.recipe.name();
+    if (name.isEmpty()) // of a model's folder, its own name
+        name = m_services.recipe.filePath().isEmpty() ? QFileInfo(fromUtf8(recipe.text("model.source"))).fileName() : m_services.recipe.name();
     const QByteArray json = QByteArray::fromStdString(recipe.withAbsolutePaths().toJson(false));
     m_services.engine.submit(json, name, [this](const Result<QString>& run) {
         if (!run) {
@@ -360,6 +377,32 @@ void MainWindow::resumeRun(const QString& folder) {
 void MainWindow::cloneRun(const QString& folder) {
     m_clonePending = folder;
     m_services.store.loadRecipe(folder);
+}
+
+void MainWindow::actOnRun(RunAction action, const QString& folder) {
+    if (action != RunAction::FineTune) {
+        m_exporter->ask(action, folder);
+        return;
+    }
+    const store::RunFolder run{m_services.store.workspace().runs() / toUtf8(folder)};
+    const auto checkpoint = run.newestCheckpoint();
+    if (checkpoint.empty())
+        m_notice->show(Notice::Level::Error, tr("The run %1 has no complete checkpoint.").arg(folder));
+    else
+        tune(pathText(checkpoint), folder.section(QLatin1Char('-'), 1) + QStringLiteral("-tuned"));
+}
+
+void MainWindow::tune(const QString& model, const QString& name) {
+    recipe::Recipe recipe;
+    CELLOOM_CHECK(recipe.set("kind", std::string("finetune")));
+    CELLOOM_CHECK(recipe.set("name", toUtf8(name)));
+    CELLOOM_CHECK(recipe.set("model.source", toUtf8(model)));
+    CELLOOM_CHECK(recipe.set("model.weights", toUtf8(model)));
+    const QString tokenizer = model + QStringLiteral("/tokenizer.model");
+    if (QFileInfo::exists(tokenizer)) CELLOOM_CHECK(recipe.set("tokenizer.path", toUtf8(tokenizer)));
+    m_services.recipe.take(std::move(recipe), name);
+    showPage(PageId::Train);
+    m_train->focusField(QStringLiteral("data.train")); // what is missing still
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

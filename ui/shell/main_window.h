@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/common/model_analysis.h"
+#include "ui/common/run_actions.h"
 #include "ui/common/run_store.h"
 #include "ui/common/texts.h"
 #include "ui/shell/page_bar.h"
@@ -18,6 +19,7 @@ class LivePage;
 class ModelPage;
 class Notice;
 class Page;
+class RunExporter;
 class TopBar;
 class TrainPage;
 class TryPage;
@@ -58,6 +60,9 @@ private:
     void resumeRun(const QString& folder);
     void tryRun(const QString& folder);
     void cloneRun(const QString& folder);
+    void actOnRun(RunAction action, const QString& folder);
+    /// A new recipe that tunes this model: a folder or a checkpoint.
+    void tune(const QString& model, const QString& name);
 
     Services& m_services;
     Texts m_texts;
@@ -65,6 +70,7 @@ private:
     PageBar* m_pages;
     BottomBar* m_bottom;
     Notice* m_notice;
+    RunExporter* m_exporter;
     QStackedWidget* m_stack;
     WelcomePage* m_welcome;
     ModelPage* m_model;

@@ -54,7 +54,7 @@ void Notice::show(Level level, const QString& text, const QString& action, std::
             : level == Level::Warning ? QStringLiteral("warning")
                                       : QStringLiteral("info"));
     const char* color = level == Level::Error ? "bad" : level == Level::Warning ? "warning" : "accent";
-    m_icon->setPixmap(m_theme.icon(level == Level::Info ? QStringLiteral("check") : QStringLiteral("warning"), color).pixmap(18, 18));
+    m_icon->setPixmap(m_theme.icon(level == Level::Info || level == Level::Result ? QStringLiteral("check") : QStringLiteral("warning"), color).pixmap(18, 18));
     m_close->setIcon(m_theme.icon(QStringLiteral("close")));
     m_text->setText(text);
     m_action->setText(action);

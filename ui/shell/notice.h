@@ -19,10 +19,10 @@ class Theme;
 class Notice : public QFrame {
     Q_OBJECT
 public:
-    enum class Level { Info, Warning, Error };
+    enum class Level { Info, Result, Warning, Error };
     Notice(Theme& theme, QWidget* parent = nullptr);
 
-    /// Infos go away by themselves after a few seconds.
+    /// Infos go away by themselves after a few seconds; results stay to be read.
     void show(Level level, const QString& text);
     /// With one button that does something about it.
     void show(Level level, const QString& text, const QString& action, std::function<void()> act);

@@ -1,5 +1,6 @@
 #include "ui/shell/welcome_page.h"
 
+#include "models/recipe/recipe.h"
 #include "ui/common/format.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
@@ -21,6 +22,12 @@ namespace {
 constexpr int kRecentRuns = 6;
 constexpr int kColumnWidth = 760;
 const QString kSanguo = QStringLiteral("baichuan-tiny-sanguo");
+const QString kWhoSpeaks = QStringLiteral("internlm-lora-who-speaks");
+
+/// The main example of each journey, then what runs here, then what needs a base first.
+int rankOf(const Example& example) {
+    return example.name == kSanguo ? 0 : example.name == kWhoSpeaks ? 1 : example.missingBase.isEmpty() ? 2 : 3;
+}
 
 void clear(QLayout* layout) {
     while (QLayoutItem* item = layout->takeAt(0)) {
@@ -36,10 +43,16 @@ std::vector<Example> findExamples(const QString& folder) {
     std::vector<Example> examples;
     if (folder.isEmpty()) return examples;
     const QDir dir(folder);
-    for (const QFileInfo& file : dir.entryInfoList({QStringLiteral("*.json")}, QDir::Files, QDir::Name))
-        examples.push_back({file.absoluteFilePath(), file.completeBaseName()});
-    // The main example comes first; the rest by name.
-    std::stable_partition(examples.begin(), examples.end(), [](const Example& example) { return example.name == kSanguo; });
+    for (const QFileInfo& file : dir.entryInfoList({QStringLiteral("*.json")}, QDir::Files, QDir::Name)) {
+        const auto recipe = recipe::Recipe::load(toPath(file.absoluteFilePath()));
+        if (!recipe) continue;
+        Example example{file.absoluteFilePath(), file.completeBaseName(), recipe->text("kind") == "finetune", fromUtf8(recipe->text("model.source")), {}};
+        const std::string& weights = recipe->text("model.weights");
+        std::error_code code;
+        if (!weights.empty() && !std::filesystem::exists(recipe->resolvePath(weights), code)) example.missingBase = fromUtf8(weights);
+        examples.push_back(std::move(example));
+    }
+    std::stable_sort(examples.begin(), examples.end(), [](const Example& a, const Example& b) { return rankOf(a) < rankOf(b); });
     return examples;
 }
 
@@ -112,10 +125,12 @@ WelcomePage::WelcomePage(Services& services, QWidget* parent) : Page(parent), m_
 QWidget* WelcomePage::buildExample(const Example& example) {
     auto* card = new Card(this);
     card->setMaximumWidth(kColumnWidth);
+    auto* journey = makeLabel("small", card);
     auto* text = makeLabel("value", card);
     text->setWordWrap(true);
     auto* time = makeLabel("small", card);
     time->setWordWrap(true);
+    card->titleRow()->addWidget(journey);
     card->body()->addWidget(text);
     card->body()->addWidget(time);
     auto* buttons = new QHBoxLayout;
@@ -130,21 +145,37 @@ QWidget* WelcomePage::buildExample(const Example& example) {
     card->body()->addLayout(buttons);
     connect(run, &QPushButton::clicked, this, [this, path = example.path] { Q_EMIT runExampleRequested(path); });
     connect(look, &QPushButton::clicked, this, [this, path = example.path] { Q_EMIT openExampleRequested(path); });
-    texts.add([card, text, time, run, look, isMain, name = example.name] {
-        card->setTitle(isMain ? tr("Pretrain Baichuan tiny on 三国演义") : name);
-        text->setText(isMain ? tr("A Baichuan model of about 5 million parameters learns classical Chinese from the novel Romance of the "
-                                  "Three Kingdoms, "
-                                  "from random weights to text you can read.")
-                             : tr("An example recipe."));
-        time->setText(isMain ? tr("Two cores: a first sample of text within two minutes, about ten minutes in all. It goes on when this "
-                                  "window is closed.")
-                             : QString());
-        time->setVisible(isMain);
+    run->setVisible(example.missingBase.isEmpty());
+    texts.add([card, journey, text, time, run, look, example] {
+        const ExampleTexts words = textsOf(example);
+        card->setTitle(words.title);
+        journey->setText(example.isTuning ? tr("Fine-tune") : tr("Pretrain"));
+        text->setText(words.about);
+        time->setText(words.time);
+        time->setVisible(!words.time.isEmpty());
         run->setText(tr("Run"));
-        run->setAccessibleName(tr("Run the example %1").arg(name));
+        run->setAccessibleName(tr("Run the example %1").arg(example.name));
         look->setText(tr("Open in the Train page"));
+        look->setAccessibleName(tr("Open the example %1 in the Train page").arg(example.name));
     });
     return card;
+}
+
+WelcomePage::ExampleTexts WelcomePage::textsOf(const Example& example) {
+    if (example.name == kSanguo)
+        return {tr("Pretrain Baichuan tiny on 三国演义"),
+                tr("A Baichuan model of about 5 million parameters learns classical Chinese from the novel Romance of the Three Kingdoms, "
+                   "from random weights to text you can read."),
+                tr("Two cores: a first sample of text within two minutes, about ten minutes in all. It goes on when this window is closed.")};
+    if (example.name == kWhoSpeaks)
+        return {tr("Fine-tune InternLM with LoRA: who speaks?"),
+                tr("A small InternLM that knows the novel learns to answer a question: who says this line? Only small matrices beside its frozen "
+                   "weights learn; then base and adapter answer side by side in Try."),
+                tr("Two cores: a few minutes. Held-out questions are counted before and after.")};
+    const QString needed = example.missingBase.isEmpty()
+                               ? QString()
+                               : tr("Needs the folder %1 with the base's weights beside the recipe, or another under Start from weights.").arg(example.missingBase);
+    return {example.name, example.isTuning ? tr("Fine-tunes %1.").arg(example.model) : tr("Pretrains %1.").arg(example.model), needed};
 }
 
 void WelcomePage::showRuns(const RunListPtr& runs) {

@@ -17,7 +17,11 @@ struct Services;
 /// A recipe shipped with Celloom.
 struct Example {
     QString path, name;
+    bool isTuning = false;
+    QString model;       // as the recipe names it
+    QString missingBase; // the weights that it begins with, where they are not on this machine
 };
+/// The two journeys first: pretraining, then fine-tuning. A file that is no recipe is left out.
 std::vector<Example> findExamples(const QString& folder);
 
 class WelcomePage : public Page {
@@ -33,7 +37,11 @@ Q_SIGNALS:
     void historyRequested();
 
 private:
+    struct ExampleTexts {
+        QString title, about, time;
+    };
     QWidget* buildExample(const Example& example);
+    static ExampleTexts textsOf(const Example& example);
     void showRuns(const RunListPtr& runs);
 
     Services& m_services;
