@@ -204,7 +204,10 @@ private Q_SLOTS:
         QTest::keyClick(tree, Qt::Key_Space); // the last one: refused with words, not silently kept
         QVERIFY(document.recipe().list("lora.targets").empty());
         QVERIFY(!panel.error().message.empty());
-        document.setValue(QStringLiteral("lora.target_regex"), std::string(".*\\.v_proj"));
+        document.setValue(QStringLiteral("lora.targets"), Items{"k_proj"});
+        document.setValue(QStringLiteral("lora.target_regex"), std::string(".*\\.v_proj")); // replaces the list
+        QVERIFY(document.recipe().isDefault("lora.targets"));
+        QVERIFY(panel.error().message.empty());
         QCOMPARE(model->indexOf(QStringLiteral("layers.{0..3}.self_attn.v_proj")).data(Qt::CheckStateRole), QVariant(Qt::Checked));
         QTest::keyClick(tree, Qt::Key_Space);
         QCOMPARE(document.recipe().text("lora.target_regex"), std::string());

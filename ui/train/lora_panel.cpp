@@ -41,6 +41,7 @@ LoraPanel::LoraPanel(RecipeDocument& document, ModelAnalyser& analyser, QWidget*
     layout->addWidget(m_note);
     connect(m_model, &TargetTreeModel::tickRequested, this, &LoraPanel::choose);
     connect(&document, &RecipeDocument::valueChanged, this, [this](const QString& key) {
+        keepOneWay(key);
         if (key.startsWith(QLatin1String("lora.")) || key == QLatin1String("kind") || key == QLatin1String("rules")) refresh();
     });
     connect(&document, &RecipeDocument::replaced, this, &LoraPanel::refresh);
@@ -128,6 +129,14 @@ void LoraPanel::unfoldFew() {
     }
 }
 
+/// The list or the regular expression chooses: what is edited last replaces the other.
+void LoraPanel::keepOneWay(const QString& edited) {
+    const recipe::Recipe& recipe = m_document.recipe();
+    if (recipe.text("lora.target_regex").empty() || recipe.isDefault("lora.targets")) return;
+    if (edited == kRegex) m_document.reset(kTargets);
+    if (edited == kTargets) m_document.setValue(kRegex, std::string());
+}
+
 void LoraPanel::refresh() {
     const ModelAnalysisPtr latest = m_analyser.latest();
     m_analysis = latest && !latest->openError && latest->expansion.ok() ? latest : nullptr;
@@ -160,7 +169,7 @@ void LoraPanel::refreshTotal() {
         m_note->setText(tr("With gradients and the optimizer's moments %1. The base stays as it is.").arg(Format::bytes(16 * trainable)));
     }
     if (!m_document.recipe().text("lora.target_regex").empty())
-        m_note->setText(m_note->text() + QLatin1Char(' ') + tr("Chosen by the regular expression; ticking replaces it by a list."));
+        m_note->setText((m_note->text() + QLatin1Char(' ') + tr("Chosen by the regular expression; ticking replaces it by a list.")).trimmed());
 }
 
 void LoraPanel::choose(const std::vector<bool>& ticked) {

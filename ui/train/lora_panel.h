@@ -38,6 +38,7 @@ protected:
 private:
     QWidget* buildQuickRow();
     void buildTree();
+    void keepOneWay(const QString& edited);
     void refresh();
     void refreshTotal();
     void choose(const std::vector<bool>& ticked);

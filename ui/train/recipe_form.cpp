@@ -186,6 +186,7 @@ void RecipeForm::refreshProblems() {
         const recipe::Field* field = recipe::findField(toUtf8(key));
         if (!field || !m_document.recipe().isShown(*field)) continue;
         auto& [text, wasError] = texts[key];
+        if (text.contains(problem.text)) continue; // the recipe says it itself
         text += text.isEmpty() ? problem.text : QLatin1Char('\n') + problem.text;
         wasError = wasError || problem.isError;
         if (problem.isError) ++m_errors[fromUtf8(field->section)];
