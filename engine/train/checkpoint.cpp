@@ -52,7 +52,8 @@ std::string toJson(const RunProgressState& state) {
                 {"device", state.device},
                 {"elapsed_seconds", state.elapsedSeconds},
                 {"seconds_per_step", state.secondsPerStep},
-                {"baseline_perplexity", state.baselinePerplexity}};
+                {"baseline_perplexity", state.baselinePerplexity},
+                {"baseline_match", state.baselineMatch}};
     return out.dump(2) + "\n";
 }
 
@@ -74,6 +75,7 @@ Result<RunProgressState> progressStateFromJson(const std::string& text, const st
         state.elapsedSeconds = in.at("elapsed_seconds");
         state.secondsPerStep = in.at("seconds_per_step");
         state.baselinePerplexity = in.at("baseline_perplexity");
+        state.baselineMatch = in.value("baseline_match", -1.0); // absent in checkpoints of pretraining runs of earlier versions
         return state;
     } catch (const json::exception& error) {
         return fail(std::string("is damaged: ") + error.what() + ".", "Use another checkpoint.", place);

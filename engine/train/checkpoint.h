@@ -23,6 +23,7 @@ struct RunProgressState {
     double elapsedSeconds = 0; // of training, over all resumes
     double secondsPerStep = 0; // moving average; 0: not known
     double baselinePerplexity = 0; // of the bigram yardstick; 0: none
+    double baselineMatch = -1;     // share of held-out questions that the base answered as expected; -1: not asked
 };
 
 std::string toJson(const RunProgressState& state);

@@ -59,6 +59,7 @@ Result<Model::End> LLMTrainer::work() {
     CELLOOM_TRY_STATUS(buildNetwork());
     CELLOOM_TRY_STATUS(loadWeightsToStartFrom());
     CELLOOM_TRY_STATUS(measureBaseline());
+    CELLOOM_TRY_STATUS(measureBaseAnswers());
     if (m_control.isStopAsked()) return Model::End::Stopped;
     return train();
 }
@@ -216,6 +217,10 @@ void LLMTrainer::sayEnd(Model::End end) {
         m_reporter.info("comparison", "Validation perplexity " + decimals(m_lastPerplexity, 2) + "; an interpolated bigram model over the same tokens has " +
                                           decimals(m_state.baselinePerplexity, 2) + ".",
                         nlohmann::json{{"perplexity", m_lastPerplexity}, {"bigram", m_state.baselinePerplexity}}.dump());
+    if (m_lastMatch >= 0 && m_state.baselineMatch >= 0)
+        m_reporter.info("answers_comparison", "Before training " + answersText(m_state.baselineMatch) + " were answered exactly as expected, now " +
+                                                  answersText(m_lastMatch) + ".",
+                        nlohmann::json{{"before", m_state.baselineMatch}, {"after", m_lastMatch}}.dump());
 }
 
 Error LLMTrainer::divergence() const {

@@ -61,7 +61,12 @@ private:
     Status save(std::int64_t bestStep);
     Status saveFinishedAdapter();
     Status writeSamples();
-    Status checkAnswers(); // evaluation by generation: llm_trainer_chat.cpp
+    // Evaluation by generation: llm_trainer_chat.cpp.
+    Status measureBaseAnswers();
+    Status checkAnswers();
+    Result<std::optional<double>> answerQuestions(const std::string& metric, const std::string& event);
+    std::int64_t questionsToAsk() const;
+    std::string answersText(double share) const;
     Result<std::vector<std::string>> answersTo(std::int64_t first, std::int64_t end);
     std::vector<std::int64_t> promptOf(const std::string& text) const;
     void reportEvaluation(const Evaluation& evaluation);
@@ -91,6 +96,7 @@ private:
     std::unique_ptr<Model> m_model;
     std::vector<Callback*> m_callbacks; // while training
     double m_lastPerplexity = 0; // of the newest evaluation; 0: none
+    double m_lastMatch = -1;     // share of held-out questions answered as expected at the newest evaluation; -1: none
     bool m_isResume = false, m_isTraining = false, m_isTimeOver = false, m_isDeviceMissing = false;
 };
 

@@ -2,6 +2,7 @@
 #include "engine/generate/generate.h"
 #include "engine/train/llm_trainer.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace celloom::engine {
@@ -113,10 +114,15 @@ Result<std::vector<std::string>> LLMTrainer::answersTo(std::int64_t first, std::
     return answers;
 }
 
+std::int64_t LLMTrainer::questionsToAsk() const {
+    return m_chat ? std::min(m_recipe.integer("evaluate.generate"), std::ssize(m_conversations.validation)) : 0;
+}
+
 /// The first held-out questions answered greedily. An answer counts where it equals the expected one but for white space around it.
-Status LLMTrainer::checkAnswers() {
-    const auto asked = std::min(m_recipe.integer("evaluate.generate"), std::ssize(m_conversations.validation));
-    if (!m_chat || asked == 0) return {};
+/// `metric` gets the share that counts, which is returned; nothing where there is no question, or a stop was asked for meanwhile.
+Result<std::optional<double>> LLMTrainer::answerQuestions(const std::string& metric, const std::string& event) {
+    const auto asked = questionsToAsk();
+    if (asked == 0) return std::nullopt;
     m_reporter.stage("answering");
     constexpr std::int64_t kTogether = 8, kShown = 3, kKept = 20; // prompts of one batch; samples; wrong answers in the event
     std::int64_t matches = 0;
@@ -124,7 +130,7 @@ Status LLMTrainer::checkAnswers() {
     for (std::int64_t first = 0; first < asked; first += kTogether) {
         const std::int64_t end = std::min(first + kTogether, asked);
         CELLOOM_TRY(answers, answersTo(first, end));
-        if (m_control.isStopAsked()) return {};
+        if (m_control.isStopAsked()) return std::nullopt;
         for (std::int64_t i = first; i < end; ++i) {
             const std::vector<ChatMessage>& messages = m_conversations.validation[static_cast<std::size_t>(i)].messages;
             const std::string &answer = answers[static_cast<std::size_t>(i - first)], &expected = messages.back().text, &question = messages[messages.size() - 2].text;
@@ -135,9 +141,29 @@ Status LLMTrainer::checkAnswers() {
         }
     }
     const double share = static_cast<double>(matches) / static_cast<double>(asked);
-    m_reporter.metric("eval/exact_match", share);
-    m_reporter.info("answers", std::to_string(matches) + " of " + count(asked, "held-out question") + " answered exactly as expected.",
+    m_reporter.metric(metric, share);
+    m_reporter.info(event, answersText(share) + " answered exactly as expected" + (event == "base_answers" ? " before training." : "."),
                     json{{"matches", matches}, {"questions", asked}, {"wrong", wrong}}.dump(-1, ' ', false, json::error_handler_t::replace));
+    return share;
+}
+
+/// "35 of 50 held-out questions".
+std::string LLMTrainer::answersText(double share) const {
+    const auto asked = questionsToAsk();
+    return std::to_string(std::llround(share * static_cast<double>(asked))) + " of " + count(asked, "held-out question");
+}
+
+/// What the base answers before the first step: the yardstick of a fine-tuning, as the bigram model is of a pretraining.
+Status LLMTrainer::measureBaseAnswers() {
+    if (m_state.baselineMatch >= 0 || m_model->step() > 0) return {};
+    CELLOOM_TRY(share, answerQuestions("baseline/exact_match", "base_answers"));
+    m_state.baselineMatch = share.value_or(-1);
+    return {};
+}
+
+Status LLMTrainer::checkAnswers() {
+    CELLOOM_TRY(share, answerQuestions("eval/exact_match", "answers"));
+    if (share) m_lastMatch = *share;
     m_reporter.stage("training");
     return {};
 }

@@ -87,6 +87,10 @@ private Q_SLOTS:
         QCOMPARE(answers.size(), std::size_t(2));
         const json last = json::parse(answers.back().data);
         QVERIFY2(last["matches"] == 4 && last["questions"] == 4, answers.back().data.c_str());
+        const auto before = events(m_reference, "base_answers");
+        QCOMPARE(before.size(), std::size_t(1));
+        QVERIFY2(json::parse(before[0].data)["matches"].get<int>() < 4, before[0].data.c_str());
+        QCOMPARE(events(m_reference, "answers_comparison").size(), std::size_t(1));
         const auto rows = exactRows(m_reference);
         QVERIFY(rows.at({"train/loss", 30}) < rows.at({"train/loss", 1}) / 4);
     }
