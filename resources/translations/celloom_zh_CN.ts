@@ -1787,6 +1787,14 @@
             <translation>留出的 %2 个问题中 %1 个回答完全一致。</translation>
         </message>
         <message>
+            <source>Before training the base answers %1 of %2 held-out questions exactly as expected.</source>
+            <translation>训练前，基座对留出的 %2 个问题答对 %1 个。</translation>
+        </message>
+        <message>
+            <source>Held-out questions answered exactly as expected: %1 % before training, %2 % now.</source>
+            <translation>留出问题完全答对的比例：训练前 %1 %，现在 %2 %。</translation>
+        </message>
+        <message>
             <source>Step %1 had no token to learn from and changed nothing.</source>
             <translation>第 %1 步没有可学习的词元，未作任何改动。</translation>
         </message>
@@ -2446,12 +2454,12 @@
             <translation>在训练页打开示例 %1</translation>
         </message>
         <message>
-            <source>Fine-tune InternLM with LoRA: who speaks?</source>
-            <translation>用 LoRA 微调 InternLM：谁在说话？</translation>
+            <source>Fine-tune InternLM with LoRA: which mark ends the sentence?</source>
+            <translation>用 LoRA 微调 InternLM：这句话该用什么标点？</translation>
         </message>
         <message>
-            <source>A small InternLM that knows the novel learns to answer a question: who says this line? Only small matrices beside its frozen weights learn; then base and adapter answer side by side in Try.</source>
-            <translation>一个读过小说的小型 InternLM 学习回答：这句话是谁说的？只有冻结权重旁的低秩矩阵参与学习；随后可在试用页并排比较基座与适配器。</translation>
+            <source>A small InternLM that knows the novel learns to answer a question: which mark closes this sentence? Only small matrices beside its frozen weights learn; then base and adapter answer side by side in Try.</source>
+            <translation>一个读过小说的小型 InternLM 学习回答：这句话该用什么标点结尾？只有冻结权重旁的低秩矩阵参与学习；随后可在试用页并排比较基座与适配器。</translation>
         </message>
         <message>
             <source>Two cores: a few minutes. Held-out questions are counted before and after.</source>

@@ -167,7 +167,7 @@ private Q_SLOTS:
         const auto add = [&](const char* name, const char* text) { write(folder.filePath(QString::fromLatin1(name)), text); };
         add("a-tuned.json", R"({"schema": 1, "kind": "finetune", "model": {"source": "internlm-7b", "weights": "not-here"}})");
         add("b-tuned.json", R"({"schema": 1, "kind": "finetune", "model": {"source": "internlm-tiny", "weights": "base"}})");
-        add("internlm-lora-who-speaks.json", R"({"schema": 1, "kind": "finetune", "model": {"source": "base", "weights": "base"}})");
+        add("internlm-lora-closing-mark.json", R"({"schema": 1, "kind": "finetune", "model": {"source": "base", "weights": "base"}})");
         add("baichuan-tiny-sanguo.json", R"({"schema": 1})");
         add("broken.json", "{");
         QVERIFY(QDir(folder.path()).mkdir(QStringLiteral("base")));
@@ -175,7 +175,7 @@ private Q_SLOTS:
         QCOMPARE(examples.size(), std::size_t(4));
         QCOMPARE(examples[0].name, QStringLiteral("baichuan-tiny-sanguo"));
         QVERIFY(!examples[0].isTuning);
-        QCOMPARE(examples[1].name, QStringLiteral("internlm-lora-who-speaks"));
+        QCOMPARE(examples[1].name, QStringLiteral("internlm-lora-closing-mark"));
         QVERIFY(examples[1].isTuning && examples[1].missingBase.isEmpty());
         QCOMPARE(examples[2].name, QStringLiteral("b-tuned"));
         QCOMPARE(examples[3].missingBase, QStringLiteral("not-here"));

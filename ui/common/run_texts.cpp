@@ -120,6 +120,13 @@ public:
     static QString answers(Data& data) {
         return tr("%1 of %2 held-out questions answered exactly as expected.").arg(data.count("matches"), data.count("questions"));
     }
+    static QString baseAnswers(Data& data) {
+        return tr("Before training the base answers %1 of %2 held-out questions exactly as expected.").arg(data.count("matches"), data.count("questions"));
+    }
+    static QString answersComparison(Data& data) {
+        return tr("Held-out questions answered exactly as expected: %1 % before training, %2 % now.")
+            .arg(Format::number(100 * data.real("before")), Format::number(100 * data.real("after")));
+    }
     static QString emptyStep(Data& data) { return tr("Step %1 had no token to learn from and changed nothing.").arg(data.count("step")); }
     static QString trainable(Data& data) {
         const double all = data.real("base") + data.real("adapters"), learning = data.real("trainable");
@@ -199,6 +206,8 @@ constexpr struct {
     {"template", &Sentences::chatTemplate},
     {"samples", &Sentences::samples},
     {"answers", &Sentences::answers},
+    {"base_answers", &Sentences::baseAnswers},
+    {"answers_comparison", &Sentences::answersComparison},
     {"empty_step", &Sentences::emptyStep},
     {"trainable", &Sentences::trainable},
     {"adapter", &Sentences::adapter},

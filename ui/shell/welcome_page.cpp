@@ -22,11 +22,11 @@ namespace {
 constexpr int kRecentRuns = 6;
 constexpr int kColumnWidth = 760;
 const QString kSanguo = QStringLiteral("baichuan-tiny-sanguo");
-const QString kWhoSpeaks = QStringLiteral("internlm-lora-who-speaks");
+const QString kClosingMark = QStringLiteral("internlm-lora-closing-mark");
 
 /// The main example of each journey, then what runs here, then what needs a base first.
 int rankOf(const Example& example) {
-    return example.name == kSanguo ? 0 : example.name == kWhoSpeaks ? 1 : example.missingBase.isEmpty() ? 2 : 3;
+    return example.name == kSanguo ? 0 : example.name == kClosingMark ? 1 : example.missingBase.isEmpty() ? 2 : 3;
 }
 
 void clear(QLayout* layout) {
@@ -167,10 +167,10 @@ WelcomePage::ExampleTexts WelcomePage::textsOf(const Example& example) {
                 tr("A Baichuan model of about 5 million parameters learns classical Chinese from the novel Romance of the Three Kingdoms, "
                    "from random weights to text you can read."),
                 tr("Two cores: a first sample of text within two minutes, about ten minutes in all. It goes on when this window is closed.")};
-    if (example.name == kWhoSpeaks)
-        return {tr("Fine-tune InternLM with LoRA: who speaks?"),
-                tr("A small InternLM that knows the novel learns to answer a question: who says this line? Only small matrices beside its frozen "
-                   "weights learn; then base and adapter answer side by side in Try."),
+    if (example.name == kClosingMark)
+        return {tr("Fine-tune InternLM with LoRA: which mark ends the sentence?"),
+                tr("A small InternLM that knows the novel learns to answer a question: which mark closes this sentence? Only small matrices beside its "
+                   "frozen weights learn; then base and adapter answer side by side in Try."),
                 tr("Two cores: a few minutes. Held-out questions are counted before and after.")};
     const QString needed = example.missingBase.isEmpty()
                                ? QString()
