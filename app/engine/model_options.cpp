@@ -28,7 +28,9 @@ void addSamplingOptions(CLI::App& verb, engine::SamplingOptions& sampling, std::
     verb.add_option("--top-p", sampling.topP, "Draw from the fewest tokens that reach this probability; 1: all")->capture_default_str();
     verb.add_option("--repetition-penalty", sampling.repetitionPenalty, "Above 1: tokens already there become less likely")->capture_default_str();
     verb.add_option("--seed", sampling.seed, "The same seed gives the same text, whatever prompts stand beside it")->capture_default_str();
-    verb.add_option("--stop", stopTexts, "End before this text; may be given several times")->allow_extra_args(false);
+    verb.add_option("--stop", stopTexts, "End before this text; may be given several times")
+        ->check([](const std::string& text) { return std::string(text.empty() ? "give at least one character" : ""); })
+        ->allow_extra_args(false);
 }
 
 void addAdapterOptions(CLI::App& verb, ModelOptions& options) {

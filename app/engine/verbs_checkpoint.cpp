@@ -127,6 +127,14 @@ void tell(const engine::ExportReport& report, const engine::ExportSource& source
     std::printf("%s\n", arguments.out.c_str());
 }
 
+/// A damaged source was refused; anything else went wrong while working.
+int exportCodeOf(const Error& error, const engine::ExportSource& source) {
+    for (const auto& item : source.plan.items)
+        for (const auto& rows : item.rows)
+            if (rows.file->path().string() == error.place) return protocol::BadInput;
+    return protocol::Failure;
+}
+
 void runExport(const FolderArguments& arguments, Result<ModelFolder> folder, const std::vector<std::string>& notRead,
                Invocation& invocation) {
     const auto options = exportOptions(arguments);
@@ -135,7 +143,7 @@ void runExport(const FolderArguments& arguments, Result<ModelFolder> folder, con
     const auto source = exportSource(std::move(*folder), arguments);
     if (!source) return invocation.fail(source.error(), codeOf(source.error()));
     const auto report = engine::exportFolder(*source, *options, arguments.out);
-    if (!report) return invocation.fail(report.error());
+    if (!report) return invocation.fail(report.error(), exportCodeOf(report.error(), *source));
     tell(*report, *source, notRead, arguments, invocation);
 }
 

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/manifest.h"
 
 #include "models/base/files.h"
+#include "models/graph/json_text.h"
 
 #include <nlohmann/json.hpp>
 
@@ -43,7 +44,7 @@ Status writeManifest(const fs::path& folder) {
 
 Status verifyManifest(const fs::path& folder) {
     CELLOOM_TRY(text, readFile(folder / kName, 16 << 20));
-    const json manifest = json::parse(text, nullptr, false);
+    const json manifest = graph::parseJson(text, (folder / kName).string()).value_or(json());
     if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object())
         return fail("is no manifest.", "The folder is damaged: use another checkpoint.", (folder / kName).string());
     for (const auto& [name, expected] : manifest["files"].items()) {

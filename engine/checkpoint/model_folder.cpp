@@ -24,6 +24,7 @@ using nlohmann::json;
 namespace {
 
 constexpr const char* kWeights = "model.safetensors";
+constexpr graph::JsonLimits kIndexLimits{.maxBytes = 32u << 20, .maxDepth = 8}; // enough for 250 000 tensors
 
 /// checkpoints/step-000200, …: the complete one with the highest step. A manifest is written last, so its presence says "complete".
 Result<fs::path> newestCheckpoint(const fs::path& run) {
@@ -53,15 +54,15 @@ bool isThere(const fs::path& path) {
 
 /// The shards that an index names: files beside it, with this ending.
 Result<std::vector<fs::path>> shardsOf(const fs::path& index, const std::string& ending) {
-    CELLOOM_TRY(text, readFile(index, 256 << 20));
-    const json document = json::parse(text, nullptr, false);
+    CELLOOM_TRY(text, readFile(index, kIndexLimits.maxBytes));
+    CELLOOM_TRY(document, graph::parseJson(text, index.string(), kIndexLimits));
     if (!document.is_object() || !document.contains("weight_map") || !document["weight_map"].is_object())
         return fail("has no weight_map.", "Download the file again.", index.string());
     std::set<std::string> names;
     for (const auto& [tensor, file] : document["weight_map"].items()) {
         if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>() ||
             !file.get<std::string>().ends_with(ending))
-            return fail("gives " + inQuotes(file.dump(-1, ' ', true), 120) + " as the file of " + inQuotes(tensor) + ", expected a " +
+            return fail("gives " + graph::describe(file) + " as the file of " + inQuotes(tensor) + ", expected a " +
                             ending + " file beside it.",
                         "Was the index changed, or downloaded from somewhere else?", index.string());
         names.insert(file.get<std::string>());
@@ -69,7 +70,7 @@ Result<std::vector<fs::path>> shardsOf(const fs::path& index, const std::string&
     std::vector<fs::path> files;
     for (const std::string& name : names) {
         if (!isFile(index.parent_path() / name))
-            return fail("names the shard " + name + ", which is not there.", "Download the missing file.", index.string());
+            return fail("names the shard " + inQuotes(name, 120) + ", which is not there.", "Download the missing file.", index.string());
         files.push_back(index.parent_path() / name);
     }
     return files;
@@ -157,7 +158,7 @@ Result<ModelFolder> openFolder(const fs::path& given, MayHaveAdapter mayHaveAdap
         if (mayHaveAdapter == MayHaveAdapter::No) return fail("is named as a base, but is an adapter itself.", "Merge it first.", folder.string());
         return openWithBase(folder);
     }
-    if (!isThere(folder / "model.cells.json") && !isThere(folder / "config.json"))
+    if (!isFile(folder / "model.cells.json") && !isFile(folder / "config.json")) // a pipe would be waited for
         return fail("has neither config.json nor model.cells.json.", "Give a folder with a model in it.", folder.string());
     ModelFolder out;
     out.path = folder;

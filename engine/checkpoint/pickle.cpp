@@ -126,7 +126,11 @@ private:
     }
     bool integer(std::int64_t value) { return !m_isCut && add({.kind = Kind::Integer, .integer = value}); }
     bool longInteger(std::uint8_t bytes) { // little-endian, two's complement
-        if (m_isCut || bytes > 8 || bytes > m_bytes.size() - m_at) return false;
+        if (m_isCut || bytes > m_bytes.size() - m_at) return false;
+        if (bytes > 8) { // no size or place in a file of weights; what lies beside them may have such numbers
+            m_at += bytes;
+            return add({.kind = Kind::LargeInteger});
+        }
         std::uint64_t value = 0;
         for (std::uint8_t i = 0; i < bytes; ++i) value |= std::uint64_t(static_cast<unsigned char>(m_bytes[m_at + i])) << (8 * i);
         if (bytes > 0 && bytes < 8 && (static_cast<unsigned char>(m_bytes[m_at + bytes - 1]) & 0x80) != 0)
@@ -276,6 +280,7 @@ std::string describe(const Pickle& pickle, int index) {
     case Kind::None: return "nothing";
     case Kind::Bool: return node.integer != 0 ? "True" : "False";
     case Kind::Integer: return std::to_string(node.integer);
+    case Kind::LargeInteger: return "a large number";
     case Kind::Real: return numberText(node.real);
     case Kind::Text: return inQuotes(node.text, 40);
     case Kind::Bytes: return "bytes";

@@ -14,8 +14,8 @@ namespace celloom::engine {
 
 /// A value of the pickle. Values name each other by their index in Pickle::nodes; a list can hold itself, so walk with a bound.
 struct PickleNode {
-    enum class Kind { None, Bool, Integer, Real, Text, Bytes, Tuple, List, Dict, Function, Call, Persistent } kind = Kind::None;
-    std::int64_t integer = 0;         // Integer, Bool
+    enum class Kind { None, Bool, Integer, LargeInteger, Real, Text, Bytes, Tuple, List, Dict, Function, Call, Persistent } kind = Kind::None;
+    std::int64_t integer = 0;         // Integer, Bool; a LargeInteger does not fit, its value is not kept
     double real = 0;                  // Real
     std::string_view text;            // Text, Bytes; of a Function its module
     std::string_view name;            // of a Function its name in the module

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,6 +15,8 @@ using nlohmann::json;
 namespace {
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+constexpr std::size_t kMaxKeys = 2'000'000; // of half a million tensors; in memory each key takes many times its bytes
+constexpr std::size_t kMaxValues = 64;      // after one key: a shape has at most kMaxDimensions
 
 struct TypeCode {
     const char* code;
@@ -26,24 +29,47 @@ constexpr std::array kTypeCodes = {
     TypeCode{"U32", ElementType::UInt32},    TypeCode{"U16", ElementType::UInt16},  TypeCode{"U8", ElementType::UInt8},
     TypeCode{"BOOL", ElementType::Bool}};
 
+/// Leaves the JSON parser early, before a hostile header has become gigabytes; caught in parseHeader.
+struct Refusal {
+    std::string message;
+};
+
+/// Looks on while a header is parsed. Throws Refusal.
+class HeaderWatch {
+public:
+    bool operator()(int depth, json::parse_event_t event, json& parsed) {
+        if (event == json::parse_event_t::key) {
+            // A name given twice would hide a tensor; nlohmann would keep the last in silence.
+            if (!m_keys[static_cast<std::size_t>(depth)].insert(parsed.get<std::string>()).second)
+                throw Refusal{"its header names " + inQuotes(parsed.get<std::string>()) + " twice."};
+            if (++m_keyCount > kMaxKeys) throw Refusal{"its header holds more than " + std::to_string(kMaxKeys) + " names."};
+            m_values = 0;
+            return true;
+        }
+        if (++m_values > kMaxValues) throw Refusal{"its header holds a list too long for a shape."};
+        if (event == json::parse_event_t::object_start || event == json::parse_event_t::array_start) {
+            if (depth > 3) throw Refusal{"its header nests too deep."};
+            m_keys.resize(static_cast<std::size_t>(std::max(depth, 0)) + 2);
+            m_keys.back().clear();
+        }
+        return true;
+    }
+
+private:
+    std::vector<std::set<std::string>> m_keys = std::vector<std::set<std::string>>(1); // of the objects that are open
+    std::size_t m_keyCount = 0, m_values = 0;
+};
+
 Result<json> parseHeader(std::string_view text) {
     if (text.empty() || text.front() != '{') return fail("its header is no JSON object.");
-    // A name given twice would hide a tensor; nlohmann would keep the last in silence.
-    std::vector<std::set<std::string>> keys(1);
-    std::string problem;
-    const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-        if (event == json::parse_event_t::object_start || event == json::parse_event_t::array_start) {
-            if (depth > 3) problem = "its header nests too deep.";
-            keys.resize(static_cast<std::size_t>(std::max(depth, 0)) + 2);
-            keys.back().clear();
-        } else if (event == json::parse_event_t::key && !keys[static_cast<std::size_t>(depth)].insert(parsed.get<std::string>()).second)
-            problem = "its header names " + inQuotes(parsed.get<std::string>()) + " twice.";
-        return problem.empty();
-    };
-    json header = json::parse(text, watch, false);
-    if (!problem.empty()) return fail(problem);
-    if (!header.is_object()) return fail("its header is no JSON object.");
-    return header;
+    try {
+        HeaderWatch watch;
+        json header = json::parse(text, std::ref(watch), false);
+        if (!header.is_object()) return fail("its header is no JSON object.");
+        return header;
+    } catch (const Refusal& refusal) {
+        return fail(refusal.message);
+    }
 }
 
 /// `dataStart`: where in the file the data part begins. Errors say what is wrong with the tensor; the caller names it.

@@ -115,13 +115,13 @@ private:
     /// A tensor, or a parameter around one.
     Result<TensorEntry> tensorOf(int index) {
         const PickleNode* call = &node(index);
-        std::vector<int> arguments = node(call->argument).items;
         if (node(call->function).name == "_rebuild_parameter") {
-            if (arguments.empty() || !isTensor(arguments[0]) || node(node(arguments[0]).function).name == "_rebuild_parameter")
+            const std::vector<int>& inner = node(call->argument).items;
+            if (inner.empty() || !isTensor(inner[0]) || node(node(inner[0]).function).name == "_rebuild_parameter")
                 return fail("is a parameter without a tensor.");
-            call = &node(arguments[0]);
-            arguments = node(call->argument).items;
+            call = &node(inner[0]);
         }
+        const std::vector<int>& arguments = node(call->argument).items; // not copied: many tensors may name one list, a long one
         const bool hasType = node(call->function).name == "_rebuild_tensor_v3";
         if (arguments.size() < (hasType ? 7u : 6u)) return fail("is described by too few values.");
         TensorEntry entry;
@@ -155,7 +155,8 @@ private:
 
     /// The persistent id ("storage", torch.FloatStorage, "0", "cpu", numel). Sets the type that the storage's class names.
     Result<Extent> storageOf(int index, ElementType& type) {
-        const std::vector<int> id = node(index).kind == Kind::Persistent ? node(node(index).argument).items : std::vector<int>();
+        if (node(index).kind != Kind::Persistent) return fail("has no valid storage.");
+        const std::vector<int>& id = node(node(index).argument).items;
         if (id.size() < 5 || node(id[0]).text != "storage" || node(id[1]).kind != Kind::Function || node(id[2]).kind != Kind::Text ||
             node(id[4]).kind != Kind::Integer || node(id[4]).integer < 0)
             return fail("has no valid storage.");

@@ -28,7 +28,17 @@ std::string dumped(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+/// Writing a value again is recursive, so its depth is bounded.
+bool isTooDeep(const std::string& line) {
+    constexpr int kMaxDepth = 64;
+    bool out = false;
+    const Json ignored = Json::parse(
+        line, [&](int depth, Json::parse_event_t, const Json&) { return !(out = out || depth > kMaxDepth); }, false);
+    return out;
+}
+
 Result<PromptRow> rowOf(const std::string& line, const std::string& place) {
+    if (isTooDeep(line)) return fail("nests deeper than 64 levels.", {}, place);
     const Json json = parsed(line);
     if (json.is_discarded()) return fail("is no JSON.", "A .jsonl file holds one JSON object a line.", place);
     if (!json.is_object()) return fail("is no JSON object.", "Give {\"prompt\": \"…\"} on each line.", place);

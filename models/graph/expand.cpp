@@ -550,7 +550,7 @@ Error Expansion::firstError() const {
 Status applyOverrides(Document& document, const std::map<std::string, ParamValue>& overrides) {
     for (const auto& [name, value] : overrides) {
         auto& all = document.main.hyper;
-        const auto found = std::find_if(all.begin(), all.end(), [&](const HyperParameter& parameter) { return parameter.name == name; });
+        const auto found = std::find_if(all.begin(), all.end(), [&wanted = name](const HyperParameter& hyper) { return hyper.name == wanted; });
         if (found == all.end())
             return fail("The model has no hyper-parameter " + inQuotes(name) + ".", didYouMean(name, namesOf(all), "Hyper-parameters"),
                         name);

@@ -13,6 +13,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 using namespace celloom;
 using namespace celloom::engine;
@@ -52,6 +53,8 @@ private Q_SLOTS:
     void ignoresWhatHoldsNothing();
     void refusesPickledWeights();
     void refusesIndexThatLeavesTheFolder();
+    void refusesIndexThatIsNoIndex();
+    void waitsForNoPipe();
     void saysWhatAFolderLacks();
     void opensTheNewestCompleteCheckpointOfARun();
     void everyEndIdIsRead();
@@ -161,6 +164,25 @@ void TestModelFolder::refusesIndexThatLeavesTheFolder() {
                                     nlohmann::json{{"weight_map", {{"lm_head.weight", name}}}}.dump()));
         QVERIFY(refusalOf(folder).place.ends_with("index.json"));
     }
+}
+
+void TestModelFolder::refusesIndexThatIsNoIndex() {
+    const fs::path folder = folderWith("no index", {});
+    fs::remove(folder / "model.safetensors");
+    const std::string deep = std::string(1'000'000, '['), closed = std::string(1'000'000, ']');
+    for (const std::string& text : {deep, R"({"weight_map":{"lm_head.weight":)" + deep + closed + "}}", std::string("hello")}) {
+        QVERIFY(writeFileAtomically(folder / "model.safetensors.index.json", text));
+        QVERIFY(refusalOf(folder).place.ends_with("index.json"));
+    }
+    QVERIFY(writeFileAtomically(folder / "model.safetensors.index.json", R"({"weight_map":{"a":"b\u0000.safetensors"}})"));
+    QVERIFY(refusalOf(folder).hint.size() > 0);
+}
+
+void TestModelFolder::waitsForNoPipe() {
+    const fs::path folder = folderWith("pipe", fixtureTensors());
+    fs::remove(folder / "config.json");
+    QCOMPARE(::mkfifo((folder / "config.json").c_str(), 0600), 0);
+    QVERIFY(refusalOf(folder).message.find("config.json") != std::string::npos);
 }
 
 void TestModelFolder::saysWhatAFolderLacks() {

@@ -84,6 +84,7 @@ void TestPredictionFile::badRowsAreNamed() {
     QVERIFY(refused("{\"messages\": []}", "Chats"));
     QVERIFY(refused("{\"prompt\": 3}", "no text"));
     QVERIFY(refused("{\"prompt\": \"a\", \"text\": \"b\"}", "overwrite"));
+    QVERIFY(refused("{\"prompt\": \"a\", \"b\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}", "deeper"));
     write(path("empty.txt"), "");
     QVERIFY(!readPrompts(path("empty.txt")));
     write(path("broken.txt"), std::string("a\x80\xff\n\0", 5));

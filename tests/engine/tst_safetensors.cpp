@@ -25,6 +25,13 @@ std::string fileOf(const std::string& header, const std::string& data, std::uint
     return out + header + data;
 }
 
+/// {"0":0,"1":0,…}, whose parsed form takes many times its bytes.
+std::string manyKeys(int count) {
+    std::string out = "{";
+    for (int i = 0; i < count; ++i) out += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":0";
+    return out + "}";
+}
+
 } // namespace
 
 class TestSafetensors : public QObject {
@@ -127,6 +134,8 @@ void TestSafetensors::refusesHostileFiles_data() {
     row("an array", fileOf("[1,2,3]", ""), "no JSON object");
     row("invalid UTF-8", fileOf("{\"\xff\xfe\":1}", ""), "no JSON object");
     row("deep nesting", fileOf("{\"x\":" + std::string(100000, '['), ""), "too deep");
+    row("a list that would fill the memory", fileOf(one("{\"shape\":[" + QByteArray("0,").repeated(1'000'000).toStdString() + "0]}"), ""), "too long");
+    row("millions of names", fileOf(one(manyKeys(2'000'001)), ""), "more than 2000000 names");
     row("a name twice",
         fileOf(R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", four),
         "twice");

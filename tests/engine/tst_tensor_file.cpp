@@ -226,6 +226,17 @@ void TestTensorFile::nothingInAPickleRuns() {
     QVERIFY(!QFile::exists(marker));
 }
 
+/// Tensors "0", "1", … that are one call with a list of `length` arguments; the last one is damaged. Takes hours where each copies the list.
+static std::string sharedArguments(int tensors, int length) {
+    std::string good = tensor(4, 0, {4}, {1});
+    good.resize(good.size() - 2); // without its "tR"
+    std::string out = "\x80\x02Nq\1" + std::string("0}(") + text("first") + good;
+    for (int i = 0; i < length; ++i) out += "h\1";
+    out += "tRq\2";
+    for (int i = 0; i < tensors; ++i) out += text(std::to_string(i)) + "h\2";
+    return out + text("last") + "ctorch._utils\n_rebuild_tensor_v2\n(NNNNNNtRu.";
+}
+
 void TestTensorFile::refusesHostilePickles_data() {
     QTest::addColumn<QByteArray>("pickle");
     QTest::addColumn<QString>("says");
@@ -257,7 +268,13 @@ void TestTensorFile::refusesHostilePickles_data() {
     row("a memo that is not there", "\x80\x02h\x05.", "damaged");
     row("no end", "\x80\x02})", "ends before its STOP");
     row("more than one value", "\x80\x02}}.", "damaged");
-    row("a whole number of 255 bytes", "\x80\x02\x8a\xff" + std::string(255, '\1') + ".", "damaged");
+    row("a whole number of 255 bytes", "\x80\x02\x8a\xff" + std::string(255, '\1') + ".", "a large number");
+    row("a whole number that is cut off", "\x80\x02\x8a\xff" + std::string(254, '\1'), "damaged");
+    row("a storage of 2^80 elements", stateDict("ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\nFloatStorage\n" +
+                                                text("0") + text("cpu") + "\x8a\x0b" + std::string(10, '\0') + "\1tQ" + number(0) +
+                                                tuple({4}) + tuple({1}) + "\x89NtR"),
+        "no valid storage");
+    row("100 000 tensors described by one list of a million", sharedArguments(100'000, 1'000'000), "no valid storage");
     row("calling a text", "\x80\x02" + text("os") + ")R.", "damaged");
     row("a tensor that is none", stateDict("ctorch._utils\n_rebuild_tensor_v2\n)R"), "too few values");
     row("a parameter in a parameter", stateDict("ctorch._utils\n_rebuild_parameter\n(ctorch._utils\n_rebuild_parameter\n)RtR"),
