@@ -169,7 +169,7 @@ Result<Difference> differenceOf(const std::string& name, const at::Tensor& found
     if (out.compared == 0) return fail(name + " has no position that counts.");
     const bool isNumber = !at::isnan(difference).any().item<bool>();
     out.largest = isNumber ? difference.max().item<double>() : std::nan("");
-    out.isBeyond = !isNumber || out.largest > tolerance;
+    out.isBeyond = !(out.largest <= tolerance); // also where either is NaN
     return out;
 }
 

@@ -42,6 +42,7 @@ private Q_SLOTS:
     void aWrappedModelIsImportedWithoutItsPrefix();
     void importRefusesAndWritesNothing_data();
     void importRefusesAndWritesNothing();
+    void importRefusesFlippedBytesOfAStorage();
     void exportWritesShardsInTheTypeAsked();
     void verifyFindsAnotherModel();
     void wrongArgumentsAreNamed();
@@ -123,6 +124,18 @@ void TestCheckpointVerbs::importRefusesAndWritesNothing() {
     QVERIFY(QDir(m_folder->path()).isEmpty());
 }
 
+void TestCheckpointVerbs::importRefusesFlippedBytesOfAStorage() {
+    QFile source(kFixtures + "/checkpoints/baichuan_7b.bf16.bin");
+    QVERIFY(source.open(QIODevice::ReadOnly));
+    QByteArray bytes = source.readAll();
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+    QVERIFY(writeFileAtomically(path("flipped.bin").toStdString(), bytes.toStdString()));
+    const Outcome outcome = runEngine({"import", path("flipped.bin"), "--config", kFixtures + "/baichuan_7b/config.json", "--out", path("out")});
+    QCOMPARE(outcome.code, int(protocol::BadInput)); // found while the copy is written, and still the file's fault
+    QVERIFY2(outcome.err.find("does not fit its checksum") != std::string::npos, outcome.err.c_str());
+    QVERIFY(!QFile::exists(path("out")));
+}
+
 void TestCheckpointVerbs::exportWritesShardsInTheTypeAsked() {
     const Outcome outcome = runEngine(
         {"export-model", kFixtures + "/internlm3", "--out", path("out"), "--dtype", "bfloat16", "--max-shard-size", "100KB", "--json"});
@@ -147,6 +160,7 @@ void TestCheckpointVerbs::verifyFindsAnotherModel() {
     const Outcome strict = runEngine(QStringList{"verify", folder, "--tolerance", "0"} + compare);
     QCOMPARE(strict.code, int(protocol::Failure));
     QVERIFY2(strict.err.find("differs from the reference by") != std::string::npos, strict.err.c_str());
+    QCOMPARE(runEngine(QStringList{"verify", folder, "--tolerance", "nan"} + compare).code, int(protocol::Failure));
     const Outcome other = runEngine(QStringList{"verify", kFixtures + "/baichuan2_7b"} + compare);
     QCOMPARE(other.code, int(protocol::Failure));
 }
