@@ -1,6 +1,7 @@
 #include "app/engine/chat_session.h"
 
 #include "app/engine/model_options.h"
+#include "engine/checkpoint/adapter_folder.h"
 #include "engine/checkpoint/model_folder.h"
 #include "engine/exec/device.h"
 #include "engine/exec/runtime.h"
@@ -9,6 +10,7 @@
 #include "engine/text/chat_template.h"
 #include "models/base/text.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -93,17 +95,29 @@ struct Column {
     std::unique_ptr<engine::Tokenizer> tokenizer;
     const engine::ChatTemplate* chatTemplate = nullptr; // what it was tuned with, else what its family was published with
     bool isTuned = false;                               // it says itself that it was tuned with that template
-    std::vector<std::string> adapters;
+    std::vector<std::string> adapters;                  // as they were asked for
+    std::vector<engine::AdapterWeight> active;          // the network's names of them
     std::unique_ptr<Writing> writing;
 };
 
-/// What a network was filled with: files that have been written anew since are others.
-std::string weightsOf(const engine::ModelFolder& folder) {
-    std::string key;
+/// What is computed, whatever it is called: a run may train beside a base whose structure it has changed.
+std::string structureOf(const graph::Document& document) {
+    Message cells = Message::array();
+    for (const graph::CellInstance& cell : graph::expand(document).model.cells) {
+        Message parameters = Message::object();
+        for (const auto& [name, value] : cell.params) std::visit([&](const auto& known) { parameters[name] = known; }, value);
+        cells.push_back({cell.path, cell.type, std::move(parameters), cell.inputs, cell.outputs});
+    }
+    return cells.dump(-1, ' ', false, Message::error_handler_t::replace);
+}
+
+/// What tells a network from others: its structure, and the files it was filled with. Those that have been written anew since are others.
+std::string identityOf(const engine::ModelFolder& folder) {
+    std::string key = structureOf(folder.document);
     std::error_code code;
     for (const fs::path& file : folder.weightFiles) {
         const auto time = fs::last_write_time(file, code);
-        key += file.string() + "|" + (code ? std::string("?") : std::to_string(time.time_since_epoch().count())) + "|";
+        key += fs::weakly_canonical(file, code).string() + "|" + (code ? std::string("?") : std::to_string(time.time_since_epoch().count())) + "|";
     }
     return key;
 }
@@ -175,8 +189,9 @@ struct ChatSession::State {
     Emit emit;
     Invocation invocation;
     std::optional<engine::DeviceChoice> device;
-    std::map<std::string, std::weak_ptr<engine::Network>> networks; // by their weights
+    std::map<std::string, std::weak_ptr<engine::Network>> networks; // by identityOf
     std::map<std::string, Column> columns;
+    std::map<std::pair<const engine::Network*, std::string>, fs::file_time_type> adapterTimes; // when the file of a loaded one was written
 
     void say(const std::string& column, std::int64_t request, const Error& error) {
         Message event{{"type", "error"}, {"column", column}, {"message", error.message}, {"hint", error.hint}, {"place", error.place}};
@@ -197,7 +212,7 @@ struct ChatSession::State {
 
     /// The network of these weights, which another column may have loaded already.
     Result<SharedNetwork> load(const std::string& column, const engine::ModelFolder& folder) {
-        const std::string key = weightsOf(folder);
+        const std::string key = identityOf(folder);
         if (auto known = networks[key].lock()) return known;
         emit({{"type", "loading"}, {"column", column}, {"stage", "weights"}, {"bytes", bytesOf(folder)}});
         CELLOOM_TRY(network, engine::loadNetwork(folder, {.device = device->device}));
@@ -211,9 +226,9 @@ struct ChatSession::State {
             return fail("there are " + std::to_string(kMaxColumns) + " columns already.", "Close one first.");
         CELLOOM_TRY(model, nameField(request, "model"));
         CELLOOM_TRY(adapters, listField(request, "adapters", 8));
-        if (!adapters.empty()) return fail("this engine cannot load adapters for a chat.", "Merge the adapter into its base first.");
         emit({{"type", "loading"}, {"column", name}, {"stage", "model"}});
         columns.erase(name); // its weights may make room for the new ones
+        dropAdapters();
         CELLOOM_TRY_STATUS(chooseDevice());
         Column column;
         CELLOOM_TRY(folder, openModel(model, invocation));
@@ -223,24 +238,82 @@ struct ChatSession::State {
                         column.folder.path.string());
         CELLOOM_TRY(tokenizer, engine::Tokenizer::load(column.folder.tokenizer));
         column.tokenizer = std::move(tokenizer);
+        const fs::path ownAdapter = std::exchange(column.folder.adapter, {}); // a run that trained one: its base is shared with others
         CELLOOM_TRY(network, load(name, column.folder));
         column.network = std::move(network);
         column.adapters = std::move(adapters);
         CELLOOM_TRY(stored, engine::storedChatTemplate(column.folder.tokenizer.parent_path()));
         column.isTuned = stored != nullptr;
         column.chatTemplate = stored ? stored : &engine::defaultChatTemplate(column.network->model(), *column.tokenizer);
-        tellOpened(name, column);
+        if (!ownAdapter.empty()) CELLOOM_TRY_STATUS(addAdapter(name, column, ownAdapter));
+        for (const std::string& adapter : column.adapters) {
+            CELLOOM_TRY(path, adapterPath(adapter));
+            CELLOOM_TRY_STATUS(addAdapter(name, column, path));
+        }
+        CELLOOM_TRY_STATUS(column.network->activate(column.active)); // adapters that do not go together are told now
+        tellOpened(name, column, !ownAdapter.empty());
         columns[name] = std::move(column);
         return {};
     }
 
-    void tellOpened(const std::string& name, const Column& column) {
+    // --- adapters, which lie beside the shared weights
+
+    /// A path, or a run of the workspace.
+    [[nodiscard]] Result<fs::path> adapterPath(const std::string& text) const {
+        std::error_code code;
+        if (fs::exists(text, code)) return fs::path(text);
+        const auto run = store::Workspace{place.workspace}.findRun(text);
+        if (!run) return fail(inQuotes(text) + " is neither a path nor a run in the workspace.", "Give an adapter's folder or a run.");
+        return run->path;
+    }
+
+    Status addAdapter(const std::string& name, Column& column, const fs::path& path) {
+        CELLOOM_TRY(folder, engine::openAdapterFolder(path));
+        std::error_code code;
+        const fs::path file = fs::weakly_canonical(folder.path / recipe::kAdapterWeights, code);
+        const auto time = fs::last_write_time(file, code);
+        engine::Network& network = *column.network;
+        const std::vector<std::string> known = network.adapters();
+        std::string key = file.parent_path().string(); // what errors call it
+        while (std::find(known.begin(), known.end(), key) != known.end() && adapterTimes[{&network, key}] != time) key += " (newer)";
+        if (std::find(known.begin(), known.end(), key) == known.end()) {
+            emit({{"type", "loading"}, {"column", name}, {"stage", "adapters"}});
+            CELLOOM_TRY_STATUS(engine::loadAdapter(network, key, folder));
+            adapterTimes[{&network, key}] = time;
+        }
+        column.active.push_back({key, 1});
+        if (!folder.notes || folder.notes->chatTemplate.empty()) return {};
+        CELLOOM_TRY(taught, engine::chatTemplateNamed(folder.notes->chatTemplate));
+        column.chatTemplate = taught;
+        column.isTuned = true;
+        return {};
+    }
+
+    /// Frees what no column uses any more.
+    void dropAdapters() {
+        for (const auto& [key, weak] : networks) {
+            const SharedNetwork network = weak.lock();
+            if (!network) continue;
+            for (const std::string& adapter : network->adapters()) {
+                const auto uses = [&](const auto& entry) {
+                    const auto names = [&](const engine::AdapterWeight& active) { return active.name == adapter; };
+                    return entry.second.network == network && std::any_of(entry.second.active.begin(), entry.second.active.end(), names);
+                };
+                if (std::any_of(columns.begin(), columns.end(), uses)) continue;
+                // What fails here costs memory only; the next activate() tells whatever else is wrong.
+                if (network->activate({})) static_cast<void>(network->removeAdapter(adapter).has_value());
+            }
+        }
+    }
+
+    void tellOpened(const std::string& name, const Column& column, bool hasOwnAdapter) {
         const graph::ExpandedModel& model = column.network->model();
         emit({{"type", "opened"},
               {"column", name},
               {"model", model.name},
               {"family", model.family},
               {"path", column.folder.path.string()},
+              {"own_adapter", hasOwnAdapter},
               {"adapters", column.adapters},
               {"parameters", model.parameterCount()},
               {"context", engine::contextOf(model)},
@@ -338,7 +411,11 @@ struct ChatSession::State {
 
     void advance(const std::string& name, Column& column) {
         Writing& writing = *column.writing;
-        const auto goesOn = writing.generation.advance();
+        const auto step = [&]() -> Result<bool> {
+            if (column.network->activeAdapters() != column.active) CELLOOM_TRY_STATUS(column.network->activate(column.active));
+            return writing.generation.advance();
+        };
+        const Result<bool> goesOn = step();
         if (!goesOn) {
             const std::int64_t request = writing.request;
             finish(name, column, "error");
@@ -356,6 +433,11 @@ struct ChatSession::State {
         writing.tokens.push_back(std::move(token));
         if (next.id < tokenizer.vocabSize()) show(name, writing, writing.stop.push(writing.decoder.push(next.id)), false);
         if (writing.stop.isFound()) finish(name, column, engine::nameOf(engine::Finish::StopText));
+    }
+
+    void close(const std::string& name) {
+        columns.erase(name);
+        dropAdapters();
     }
 
     void cancel(const std::string& name) {
@@ -377,7 +459,7 @@ void ChatSession::handle(const Message& message) {
         if (*type == "cancel") return m->cancel(name), Status();
         if (name.empty() || name.size() > kMaxNameBytes) return fail("\"column\" must be a text that is not empty.");
         if (*type == "open") return m->open(name, message);
-        if (*type == "close") return m->columns.erase(name), Status();
+        if (*type == "close") return m->close(name), Status();
         if (*type == "generate") return m->generate(name, *request, message);
         return fail(inQuotes(*type) + " is no request.", "Requests: open, close, generate, cancel.");
     };

@@ -121,6 +121,8 @@ void addChat(CLI::App& app, Invocation& invocation) {
     const auto arguments = std::make_shared<ChatArguments>();
     CLI::App* verb = app.add_subcommand("chat", "Talk to a model, line by line; Ctrl+C ends an answer, Ctrl+D the chat");
     verb->add_option("--model", arguments->model, kModelHelp)->required();
+    verb->add_option("--adapter", arguments->adapters, "An adapter's folder, or a run that trained one; may be given several times")
+        ->allow_extra_args(false);
     verb->add_option("--template", arguments->chatTemplate,
                      "The chat's format; auto: the one stored with the model, else its family's; none: each line is a text to continue")
         ->capture_default_str();

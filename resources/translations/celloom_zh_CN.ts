@@ -160,6 +160,10 @@
             <translation>选择模型…</translation>
         </message>
         <message>
+            <source>%1 + adapter</source>
+            <translation>%1 + 适配器</translation>
+        </message>
+        <message>
             <source>No adapter</source>
             <translation>不用适配器</translation>
         </message>

@@ -1,10 +1,13 @@
 // Chats through a real broker and a real child, with models whose next token is known: each token leads to one other.
 #include "app/engine/broker/client.h"
+#include "engine/checkpoint/adapter_folder.h"
 #include "engine/checkpoint/model_folder.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
 #include "models/families/families.h"
 #include "models/protocol/broker_lock.h"
+#include "models/recipe/lora.h"
+#include "tests/app/verb_helper.h"
 
 #include <ATen/core/grad_mode.h>
 #include <QElapsedTimer>
@@ -66,6 +69,32 @@ void writeChain(const fs::path& folder, const std::vector<std::int64_t>& chain, 
     if (auto status = engine::exportModel(**network, *document, kTokenizer, folder); !status) qFatal("%s", status.error().text().c_str());
 }
 
+/// An adapter of such a model's MLP, which remembers chatml: after the chain's one unit the text goes on as after the other. Where the
+/// unit is, gate and up fill the first intermediate value, and down writes it over all else.
+void writeAdapter(const fs::path& base, std::int64_t unit, std::int64_t other, const fs::path& folder) {
+    const auto source = engine::openModelFolder(base);
+    if (!source) qFatal("%s", source.error().text().c_str());
+    const auto model = graph::expand(source->document);
+    recipe::LoraSpec spec;
+    spec.targets = {"gate_proj", "up_proj", "down_proj"};
+    spec.standard = {.rank = 1, .alpha = 1};
+    const auto treatment = recipe::resolveLora(model.model, spec);
+    if (!treatment) qFatal("%s", treatment.error().text().c_str());
+    auto network = engine::Network::create(model.model, *treatment, {});
+    if (!network || !engine::loadWeights(*source, **network)) qFatal("no network");
+    at::NoGradGuard guard;
+    for (engine::Parameter& parameter : (*network)->parameters()) {
+        if (!parameter.isAdapter) continue;
+        const bool isDown = parameter.path.find("down_proj") != std::string::npos;
+        parameter.tensor.fill_(0);
+        if (parameter.path.ends_with("lora_A.weight"))
+            parameter.tensor[0][isDown ? 0 : unit] = 1;
+        else
+            parameter.tensor[isDown ? other : 0][0] = isDown ? 10 : 1;
+    }
+    if (auto status = engine::saveAdapter(**network, "chatml", folder); !status) qFatal("%s", status.error().text().c_str());
+}
+
 /// A client of the broker with its chat.
 class Chat {
 public:
@@ -74,8 +103,8 @@ public:
     }
     Result<Message> command(const Message& message) { return m_client->request(message); }
     void ask(const Message& request) { QVERIFY(m_client->request({{"type", "try_send"}, {"request", request}})); }
-    void open(const std::string& column, const fs::path& model) {
-        ask({{"type", "open"}, {"column", column}, {"model", model.string()}});
+    void open(const std::string& column, const fs::path& model, const std::vector<std::string>& adapters = {}) {
+        ask({{"type", "open"}, {"column", column}, {"model", model.string()}, {"adapters", adapters}});
     }
     void generate(const std::string& column, std::int64_t request, Message sampling = Message::object(), const std::string& text = "你") {
         sampling["temperature"] = 0;
@@ -126,6 +155,8 @@ private Q_SLOTS:
     void charactersArriveWhole();
     void columnsWriteAtTheSameTime();
     void columnsOfOneModelShareIt();
+    void aBaseAndItsAdaptersWriteAtTheSameTime();
+    void theTerminalChatTakesAdapters();
     void cancellingEndsATextAndTheColumnGoesOn();
     void aStopStringIsNeverShown();
     void aConversationIsAskedInTheTemplate();
@@ -141,6 +172,8 @@ private:
     [[nodiscard]] fs::path workspace() const { return fs::path(m_folder.path().toStdString()) / "w"; }
     [[nodiscard]] fs::path once() const { return fs::path(m_folder.path().toStdString()) / "once"; }       // 你 -> 你文 in bytes, then the end
     [[nodiscard]] fs::path endless() const { return fs::path(m_folder.path().toStdString()) / "endless"; } // 你 -> 你你你…
+    [[nodiscard]] fs::path shorter() const { return fs::path(m_folder.path().toStdString()) / "shorter"; } // once: 你 -> 你, then the end
+    [[nodiscard]] fs::path longer() const { return fs::path(m_folder.path().toStdString()) / "longer"; }   // once: 你 -> 你你你…
 
     QTemporaryDir m_folder;
     QProcess m_broker;
@@ -158,6 +191,8 @@ void TestTry::initTestCase() {
     text.push_back((*tokenizer)->eos());
     writeChain(once(), text, false);
     writeChain(endless(), you, true);
+    writeAdapter(once(), 3, 6, shorter()); // the chain's unit 3 is the end of 你, 6 that of 文, which ends the text
+    writeAdapter(once(), 3, 0, longer());
     QVERIFY(store::Workspace::open(workspace()));
     m_broker.setProcessChannelMode(QProcess::ForwardedErrorChannel);
     m_broker.start(kEngine, {"--workspace", QString::fromStdString(workspace().string()), "serve", "--idle-seconds", "0"});
@@ -224,6 +259,59 @@ void TestTry::columnsOfOneModelShareIt() {
              1);
 }
 
+void TestTry::aBaseAndItsAdaptersWriteAtTheSameTime() {
+    Chat chat(workspace());
+    chat.open("base", once());
+    QCOMPARE(chat.await("opened")["tuned"].get<bool>(), false);
+    chat.open("longer", once(), {longer().string()});
+    QVERIFY(chat.await("opened").is_object());
+    chat.open("shorter", shorter()); // knows its base
+    const Message opened = chat.await("opened", "shorter");
+    QCOMPARE(opened["own_adapter"].get<bool>(), true);
+    QCOMPARE(opened["template"].get<std::string>(), std::string("chatml"));
+    QCOMPARE(opened["tuned"].get<bool>(), true);
+    QCOMPARE(std::count_if(chat.events.begin(), chat.events.end(),
+                           [](const Message& event) { return event["type"] == "loading" && event["stage"] == "weights"; }),
+             1);
+
+    for (const char* column : {"longer", "base", "shorter"}) chat.generate(column, 1, {{"max_new_tokens", 60}});
+    for (int i = 0; i < 3; ++i) QVERIFY(chat.await("done").is_object());
+    std::string often;
+    for (int i = 0; i < 20; ++i) often += "你";
+    QCOMPARE(chat.textOf("base"), std::string("你文"));
+    QCOMPARE(chat.textOf("shorter"), std::string("你"));
+    QCOMPARE(chat.textOf("longer"), often);
+    const auto first = [&](const char* type, const std::string& column) {
+        return std::find_if(chat.events.begin(), chat.events.end(),
+                            [&](const Message& event) { return event["type"] == type && event["column"] == column; });
+    };
+    QVERIFY(first("delta", "longer") < first("done", "base"));
+    QVERIFY(first("delta", "base") < first("done", "longer"));
+    const app::testing::Outcome predicted =
+        app::testing::runEngine({"predict", "--model", QString::fromStdString(once().string()), "--adapter", QString::fromStdString(longer().string()),
+                                 "--temperature", "0", "--max-new-tokens", "60", "--prompt", "你", "--json"});
+    QVERIFY2(predicted.out.find('"' + often + '"') != std::string::npos, (predicted.out + predicted.err).c_str());
+
+    // An adapter goes with its column, and the others stay as they were.
+    chat.ask({{"type", "close"}, {"column", "longer"}});
+    chat.events.clear();
+    for (const char* column : {"base", "shorter"}) chat.generate(column, 2);
+    for (int i = 0; i < 2; ++i) QVERIFY(chat.await("done").is_object());
+    QCOMPARE(chat.textOf("base"), std::string("你文"));
+    QCOMPARE(chat.textOf("shorter"), std::string("你"));
+}
+
+void TestTry::theTerminalChatTakesAdapters() {
+    QProcess chat;
+    chat.start(kEngine, {"chat", "--model", QString::fromStdString(once().string()), "--adapter", QString::fromStdString(shorter().string()), "--template",
+                         "none", "--temperature", "0"});
+    chat.write("你\n");
+    chat.closeWriteChannel();
+    QVERIFY(chat.waitForFinished(kPatience));
+    QCOMPARE(QString::fromUtf8(chat.readAllStandardOutput()), QStringLiteral("你\n"));
+    QCOMPARE(chat.exitCode(), int(protocol::Ok));
+}
+
 void TestTry::cancellingEndsATextAndTheColumnGoesOn() {
     Chat chat(workspace());
     chat.open("a", endless());
@@ -277,6 +365,10 @@ void TestTry::whatIsWrongIsToldAndTheChatGoesOn_data() {
         QTest::newRow(name) << QByteArray::fromStdString(request.dump()) << QByteArray(says);
     };
     row("no model", {{"type", "open"}, {"column", "x"}, {"model", "/no/such/folder"}}, "/no/such/folder");
+    row("no adapter", {{"type", "open"}, {"column", "x"}, {"model", once().string()}, {"adapters", {endless().string()}}}, "adapter_config.json");
+    row("another family's", {{"type", "open"}, {"column", "x"}, {"model", once().string()}, {"adapters", {CELLOOM_FIXTURES "/lora_internlm2_wqkv/adapter"}}},
+        "wqkv");
+    row("twice", {{"type", "open"}, {"column", "x"}, {"model", longer().string()}, {"adapters", {longer().string()}}}, "twice");
     row("no column", {{"type", "open"}, {"model", "1"}}, "column");
     row("no request", {{"type", "sing"}, {"column", "x"}}, "sing");
     row("unknown column", {{"type", "generate"}, {"column", "y"}, {"request", 1}, {"text", "a"}}, "no model");

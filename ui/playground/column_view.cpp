@@ -22,7 +22,7 @@ namespace celloom::ui {
 
 namespace {
 constexpr int kGrowMs = 40;
-constexpr int kAdapterWidth = 120;
+constexpr int kAdapterWidth = 150;
 
 /// A box whose text ends in "…" where it does not fit.
 class ElidedBox : public QComboBox {
@@ -61,6 +61,7 @@ ColumnView::ColumnView(Playground& playground, const QString& column, Theme& the
     connect(m_adapter->menu(), &QMenu::aboutToShow, this, &ColumnView::fillAdapters);
     second->addWidget(m_facts, 1);
     second->addWidget(m_adapter);
+    second->addStrut(m_adapter->sizeHint().height()); // columns without that button line up with others
     layout->addLayout(second);
     m_error = makeLabel("problem", this);
     m_error->setWordWrap(true);
@@ -171,7 +172,7 @@ void ColumnView::showSource() {
     const QSignalBlocker blocker(m_picker);
     int index = column->source.isEmpty() ? -1 : m_picker->findData(column->source);
     if (index < 0 && !column->source.isEmpty()) {
-        m_picker->insertItem(0, Playground::titleOf(*column), column->source);
+        m_picker->insertItem(0, column->source.section(QLatin1Char('/'), -1, -1, QString::SectionSkipEmpty), column->source);
         index = 0;
     }
     m_picker->setCurrentIndex(index);
@@ -187,7 +188,7 @@ void ColumnView::choose(int index) {
         return;
     }
     const TryColumn* column = m_playground.column(m_column);
-    if (column && column->source != source) m_playground.setModel(m_column, source, column->adapters);
+    if (column && column->source != source) m_playground.setModel(m_column, source, {}); // an adapter belongs to its base
 }
 
 void ColumnView::setAdapters(const std::vector<ModelEntry>& adapters) {
@@ -239,8 +240,10 @@ void ColumnView::refresh() {
     const TryColumn* column = m_playground.column(m_column);
     if (!column) return;
     showSource();
-    m_adapter->setVisible(false);
-    const QString adapter = column->adapters.isEmpty() ? tr("Adapter") : column->adapters.front().section(QLatin1Char('/'), -1, -1, QString::SectionSkipEmpty);
+    m_adapter->setVisible(!column->source.isEmpty() && (!column->hasOwnAdapter || !column->adapters.isEmpty()));
+    QString adapter = column->adapters.isEmpty() ? tr("Adapter") : column->adapters.front().section(QLatin1Char('/'), -1, -1, QString::SectionSkipEmpty);
+    for (const ModelEntry& known : m_adapters)
+        if (column->adapters == QStringList{known.source} && !known.source.contains(QLatin1Char('/'))) adapter = known.label; // a run
     m_adapter->setText(m_adapter->fontMetrics().elidedText(adapter, Qt::ElideRight, kAdapterWidth) + QStringLiteral(" ▾"));
     m_adapter->setToolTip(column->adapters.isEmpty() ? tr("An adapter on this model") : column->adapters.join(QLatin1Char('\n')));
     m_error->setVisible(column->state == TryColumn::State::Failed);
@@ -251,7 +254,8 @@ void ColumnView::refresh() {
     case TryColumn::State::Loading: m_facts->setText(tr("Loading…")); break;
     case TryColumn::State::Failed: m_facts->setText(tr("Not loaded")); break;
     case TryColumn::State::Ready: {
-        QStringList facts{column->model, tr("%1 parameters").arg(Format::shortCount(static_cast<double>(column->parameters)))};
+        const QString model = column->hasOwnAdapter ? tr("%1 + adapter").arg(column->model) : column->model;
+        QStringList facts{model, tr("%1 parameters").arg(Format::shortCount(static_cast<double>(column->parameters)))};
         if (column->context > 0) facts.append(tr("context %1").arg(Format::count(column->context)));
         facts.append(column->device);
         m_facts->setText(facts.join(QStringLiteral(" · ")));

@@ -293,8 +293,12 @@ void Playground::onOpened(TryColumn& column, const json& event) {
     column.model = textField(event, "model");
     column.device = textField(event, "device");
     column.chatTemplate = textField(event, "template");
-    const auto tuned = event.find("tuned");
-    column.isTuned = tuned != event.end() && tuned->is_boolean() && tuned->get<bool>();
+    const auto isTrue = [&](const char* name) {
+        const auto found = event.find(name);
+        return found != event.end() && found->is_boolean() && found->get<bool>();
+    };
+    column.isTuned = isTrue("tuned");
+    column.hasOwnAdapter = isTrue("own_adapter");
     std::vector<ChatTemplateName> known;
     if (const auto list = event.find("templates"); list != event.end() && list->is_array())
         for (const json& one : *list)

@@ -76,7 +76,8 @@ struct TryColumn {
     QString error;
     // of a model that is loaded:
     QString model, device, chatTemplate;
-    bool isTuned = false; // it was tuned to chat in that template
+    bool isTuned = false;       // it was tuned to chat in that template
+    bool hasOwnAdapter = false; // a run or checkpoint that trained one
     std::int64_t parameters = 0, context = 0; // context 0: no limit
 };
 
