@@ -61,7 +61,6 @@ ColumnView::ColumnView(Playground& playground, const QString& column, Theme& the
     connect(m_adapter->menu(), &QMenu::aboutToShow, this, &ColumnView::fillAdapters);
     second->addWidget(m_facts, 1);
     second->addWidget(m_adapter);
-    second->addStrut(m_adapter->sizeHint().height()); // columns without that button line up with others
     layout->addLayout(second);
     m_error = makeLabel("problem", this);
     m_error->setWordWrap(true);
@@ -245,6 +244,7 @@ void ColumnView::refresh() {
     for (const ModelEntry& known : m_adapters)
         if (column->adapters == QStringList{known.source} && !known.source.contains(QLatin1Char('/'))) adapter = known.label; // a run
     m_adapter->setText(m_adapter->fontMetrics().elidedText(adapter, Qt::ElideRight, kAdapterWidth) + QStringLiteral(" ▾"));
+    m_facts->setMinimumHeight(m_adapter->sizeHint().height()); // columns without that button line up with others
     m_adapter->setToolTip(column->adapters.isEmpty() ? tr("An adapter on this model") : column->adapters.join(QLatin1Char('\n')));
     m_error->setVisible(column->state == TryColumn::State::Failed);
     m_error->setText(column->error);
