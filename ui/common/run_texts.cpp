@@ -125,7 +125,7 @@ public:
     }
     static QString answersComparison(Data& data) {
         return tr("Held-out questions answered exactly as expected: %1 % before training, %2 % now.")
-            .arg(Format::number(100 * data.real("before")), Format::number(100 * data.real("after")));
+            .arg(Format::count(std::llround(100 * data.real("before"))), Format::count(std::llround(100 * data.real("after"))));
     }
     static QString emptyStep(Data& data) { return tr("Step %1 had no token to learn from and changed nothing.").arg(data.count("step")); }
     static QString trainable(Data& data) {
