@@ -1,6 +1,7 @@
 #include "engine/checkpoint/export_folder.h"
 
 #include "engine/checkpoint/atomic_folder.h"
+#include "engine/checkpoint/manifest.h"
 #include "engine/checkpoint/output_file.h"
 #include "engine/text/tokenizer.h"
 #include "models/base/files.h"
@@ -233,6 +234,7 @@ Result<ExportReport> exportFolder(const ExportSource& source, const ExportOption
         return fail("exists already.", "Choose another name, or delete it first.", target.string()); // told before hours of work, not after
     CELLOOM_TRY(folder, AtomicFolder::create(target));
     CELLOOM_TRY(report, Exporter(source, options, folder.path()).run());
+    CELLOOM_TRY_STATUS(writeManifest(folder.path())); // safetensors carry no checksum of their own
     CELLOOM_TRY_STATUS(folder.commit());
     return report;
 }

@@ -1,6 +1,7 @@
 #include "engine/checkpoint/merge.h"
 
 #include "engine/checkpoint/atomic_folder.h"
+#include "engine/checkpoint/manifest.h"
 #include "models/base/files.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -76,6 +77,7 @@ Status exportMerged(const Network& network, const ModelFolder& base, const std::
     CELLOOM_TRY(folder, AtomicFolder::create(target));
     CELLOOM_TRY_STATUS(writeModelFiles(network, base.document, base.tokenizer, folder.path(), type));
     CELLOOM_TRY_STATUS(writeFileAtomically(folder.path() / kMergedNote, note.dump(2, ' ', false, json::error_handler_t::replace) + "\n"));
+    CELLOOM_TRY_STATUS(writeManifest(folder.path()));
     return folder.commit();
 }
 

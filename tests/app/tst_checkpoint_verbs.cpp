@@ -4,6 +4,8 @@
 #include "models/protocol/protocol.h"
 
 #include <ATen/TensorOperators.h>
+#include <QDir>
+#include <QFile>
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
@@ -149,6 +151,16 @@ void TestCheckpointVerbs::exportWritesShardsInTheTypeAsked() {
     const Outcome again = runEngine({"export-model", kFixtures + "/internlm3", "--out", path("out")});
     QCOMPARE(again.code, int(protocol::Failure));
     QVERIFY(again.err.find("exists") != std::string::npos);
+
+    const QDir out(path("out"));
+    QFile shard(out.filePath(out.entryList({"model-00001-of-*.safetensors"}).value(0))); // one weight a little different: nothing but its hash tells
+    QVERIFY(shard.open(QIODevice::ReadWrite) && shard.seek(shard.size() - 2));
+    const char last = shard.read(1)[0];
+    QVERIFY(shard.seek(shard.size() - 2) && shard.putChar(static_cast<char>(last ^ 1)));
+    shard.close();
+    const Outcome changed = runEngine({"verify", path("out")});
+    QCOMPARE(changed.code, int(protocol::BadInput));
+    QVERIFY2(changed.err.find("model-00001") != std::string::npos, changed.err.c_str());
 }
 
 void TestCheckpointVerbs::verifyFindsAnotherModel() {
