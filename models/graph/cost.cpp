@@ -1,27 +1,11 @@
 #include "models/graph/cost.h"
 
+#include "models/base/capped.h"
 #include "models/catalog/catalog.h"
 
 #include <set>
 
 namespace celloom::graph {
-namespace {
-
-std::int64_t addCapped(std::int64_t a, std::int64_t b) {
-    return __builtin_add_overflow(a, b, &a) ? INT64_MAX : a;
-}
-
-std::int64_t multiplyCapped(std::int64_t a, std::int64_t b) {
-    return __builtin_mul_overflow(a, b, &a) ? INT64_MAX : a;
-}
-
-std::int64_t sizeOf(const std::vector<std::int64_t>& dims) {
-    std::int64_t size = 1;
-    for (const std::int64_t dim : dims) size = multiplyCapped(size, dim);
-    return size;
-}
-
-} // namespace
 
 std::vector<Cost> costs(const ExpandedModel& model, const std::map<std::string, std::int64_t>& symbols) {
     std::vector<std::vector<std::int64_t>> sizes; // of each value
@@ -45,14 +29,14 @@ std::vector<Cost> costs(const ExpandedModel& model, const std::map<std::string, 
         CELLOOM_CHECK(type != nullptr);
         const auto rule = type->cost(cell, sizesOf(cell.inputs), sizesOf(cell.outputs));
         Cost cost;
-        for (const WeightSpec& weight : cell.weights) cost.parameters += sizeOf(weight.dims);
+        for (const WeightSpec& weight : cell.weights) cost.parameters += sizeCapped(weight.dims);
         cost.forwardFlops = rule.forwardFlops;
         cost.activationValues = rule.keptValues;
         const auto keep = [&](const std::vector<ValueId>& ids, const std::vector<int>& which) {
             for (const int port : which) {
                 const ValueId id = ids[static_cast<std::size_t>(port)];
                 if (id >= 0 && kept.insert(id).second)
-                    cost.activationValues = addCapped(cost.activationValues, sizeOf(sizes[static_cast<std::size_t>(id)]));
+                    cost.activationValues = addCapped(cost.activationValues, sizeCapped(sizes[static_cast<std::size_t>(id)]));
             }
         };
         keep(cell.inputs, rule.keptInputs);

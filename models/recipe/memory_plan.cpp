@@ -1,5 +1,6 @@
 #include "models/recipe/memory_plan.h"
 
+#include "models/base/capped.h"
 #include "models/catalog/catalog.h"
 #include "models/recipe/parameter_table.h"
 
@@ -11,18 +12,6 @@ namespace celloom::recipe {
 namespace {
 
 constexpr std::int64_t kFloatBytes = 4, kHalfBytes = 2, kDoubleBytes = 8, kIdBytes = 8;
-
-std::int64_t addCapped(std::int64_t a, std::int64_t b) {
-    return __builtin_add_overflow(a, b, &a) ? INT64_MAX : a;
-}
-std::int64_t multiplyCapped(std::int64_t a, std::int64_t b) {
-    return __builtin_mul_overflow(a, b, &a) ? INT64_MAX : a;
-}
-std::int64_t sizeOf(const std::vector<std::int64_t>& dims) {
-    std::int64_t size = 1;
-    for (const std::int64_t dim : dims) size = multiplyCapped(size, dim);
-    return size;
-}
 
 enum class Kind { Weights, Gradients, Optimizer, Activations };
 
@@ -190,7 +179,7 @@ Simulation::Simulation(const graph::ExpandedModel& model, const TreatmentTable& 
             CELLOOM_CHECK(dim.symbol.empty() || symbol != options.symbols.end());
             dims.push_back(multiplyCapped(dim.number, dim.symbol.empty() ? 1 : symbol->second));
         }
-        m_sizes.push_back(sizeOf(dims));
+        m_sizes.push_back(sizeCapped(dims));
     }
     int segment = -1;
     std::string layer;
@@ -206,7 +195,7 @@ Simulation::Simulation(const graph::ExpandedModel& model, const TreatmentTable& 
         };
         CellPlan plan{&cell, &treatment.cells[i], type->cost(cell, dimsOf(cell.inputs), dimsOf(cell.outputs)),
                       typeBytesOf(cell, treatment.cells[i], options.isO2)};
-        for (const graph::WeightSpec& weight : cell.weights) plan.weightValues = addCapped(plan.weightValues, sizeOf(weight.dims));
+        for (const graph::WeightSpec& weight : cell.weights) plan.weightValues = addCapped(plan.weightValues, sizeCapped(weight.dims));
         if (treatment.cells[i].recompute) {
             if (m_cells.empty() || m_cells.back().segment < 0 || layerOf(cell.path) != layer) ++segment;
             layer = layerOf(cell.path);
@@ -222,7 +211,7 @@ Simulation::Simulation(const graph::ExpandedModel& model, const TreatmentTable& 
     }
     for (const ParameterRow& row : parameterTable(model, treatment)) {
         CellPlan& plan = m_cells[static_cast<std::size_t>(row.cell)];
-        const std::int64_t values = sizeOf(row.dims);
+        const std::int64_t values = sizeCapped(row.dims);
         if (row.isAdapter) plan.adapterValues = addCapped(plan.adapterValues, values);
         if (row.isTrainable) m_trainable = addCapped(m_trainable, values);
         if (row.isAdapter || !row.isTrainable) continue;

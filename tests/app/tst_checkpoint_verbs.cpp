@@ -2,6 +2,7 @@
 #include "engine/checkpoint/safetensors.h"
 #include "models/base/files.h"
 #include "models/protocol/protocol.h"
+#include "tests/app/verb_helper.h"
 
 #include <ATen/TensorOperators.h>
 #include <QDir>
@@ -12,24 +13,12 @@
 #include <nlohmann/json.hpp>
 
 using namespace celloom;
+using namespace celloom::app::testing;
 using namespace celloom::engine;
 namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-struct Outcome {
-    int code = -1;
-    std::string out, err;
-};
-
-Outcome runEngine(const QStringList& arguments) {
-    QProcess process;
-    process.start(CELLOOM_BIN "/celloom-engine", arguments);
-    if (!process.waitForFinished(120000)) process.kill();
-    return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, process.readAllStandardOutput().toStdString(),
-            process.readAllStandardError().toStdString()};
-}
 
 const QString kFixtures = CELLOOM_FIXTURES;
 

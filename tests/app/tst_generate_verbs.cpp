@@ -3,6 +3,7 @@
 #include "models/base/files.h"
 #include "models/families/families.h"
 #include "models/protocol/protocol.h"
+#include "tests/app/verb_helper.h"
 
 #include <QElapsedTimer>
 #include <QProcess>
@@ -13,23 +14,11 @@
 #include <nlohmann/json.hpp>
 
 using namespace celloom;
+using namespace celloom::app::testing;
 namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-struct Outcome {
-    int code = -1;
-    std::string out, err;
-};
-
-Outcome runEngine(const QStringList& arguments) {
-    QProcess process;
-    process.start(CELLOOM_BIN "/celloom-engine", arguments);
-    if (!process.waitForFinished(120000)) process.kill();
-    return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, process.readAllStandardOutput().toStdString(),
-            process.readAllStandardError().toStdString()};
-}
 
 template <class T> T must(Result<T> result) {
     if (!result) qFatal("%s", result.error().text().c_str());

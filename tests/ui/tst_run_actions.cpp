@@ -1,24 +1,15 @@
 // What a run that is over offers, what the engine is asked for then, and what comes of it.
-#include "ui/common/engine_client.h"
-#include "ui/common/model_analysis.h"
-#include "ui/common/recipe_document.h"
+#include "tests/ui/services_bench.h"
 #include "ui/common/run_actions.h"
-#include "ui/common/run_store.h"
-#include "ui/common/theme.h"
-#include "ui/shell/language.h"
 #include "ui/shell/run_exporter.h"
-#include "ui/shell/services.h"
 #include "ui/shell/welcome_page.h"
 
-#include <QApplication>
 #include <QDialog>
 #include <QDir>
 #include <QFile>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QSettings>
 #include <QSignalSpy>
-#include <QTemporaryDir>
 #include <QTest>
 
 using namespace celloom;
@@ -36,16 +27,7 @@ void write(const QString& path, const QByteArray& text) {
 }
 
 /// A workspace with one run, and a program in place of celloom-engine.
-struct Bench {
-    QTemporaryDir folder;
-    Theme theme{*qApp};
-    Language language;
-    QSettings settings{folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat};
-    RecipeDocument recipe;
-    ModelAnalyser analyser;
-    RunStore store{*store::Workspace::open(folder.filePath(QStringLiteral("w")).toStdString())};
-    EngineClient engine{EngineOptions{folder.filePath(QStringLiteral("socket")), {}, {}, {}}};
-    Services services{theme, language, settings, recipe, analyser, store, engine, {}, folder.filePath(QStringLiteral("engine"))};
+struct Bench : test::ServicesBench {
     QWidget window;
 
     QString run(const char* path) const { return folder.filePath(QStringLiteral("w/runs/0001-tuned/") + QString::fromLatin1(path)); }

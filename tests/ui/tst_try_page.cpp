@@ -1,22 +1,13 @@
 // The Try page in a window, with keys and drops as a person gives them, against a broker that says what the test wants.
 #include "tests/ui/fake_broker.h"
-#include "ui/common/engine_client.h"
-#include "ui/common/model_analysis.h"
-#include "ui/common/recipe_document.h"
-#include "ui/common/run_store.h"
-#include "ui/common/theme.h"
+#include "tests/ui/services_bench.h"
 #include "ui/playground/transcript_view.h"
 #include "ui/playground/try_page.h"
-#include "ui/shell/language.h"
-#include "ui/shell/services.h"
 
-#include <QApplication>
 #include <QDropEvent>
 #include <QMimeData>
 #include <QPushButton>
-#include <QSettings>
 #include <QSignalSpy>
-#include <QTemporaryDir>
 #include <QToolTip>
 
 using namespace celloom;
@@ -25,17 +16,8 @@ using protocol::Message;
 
 namespace {
 
-struct Bench {
-    QTemporaryDir folder;
-    test::FakeBroker broker{folder.filePath(QStringLiteral("b"))};
-    Theme theme{*qApp};
-    Language language;
-    QSettings settings{folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat};
-    RecipeDocument recipe;
-    ModelAnalyser analyser;
-    RunStore store{*store::Workspace::open(folder.filePath(QStringLiteral("w")).toStdString())};
-    EngineClient engine{EngineOptions{folder.filePath(QStringLiteral("b")), {}, {}, {}, 10}};
-    Services services{theme, language, settings, recipe, analyser, store, engine, folder.path()};
+struct Bench : test::ServicesBench {
+    test::FakeBroker broker{folder.filePath(QStringLiteral("socket"))};
     TryPage page{services};
 
     Bench() {

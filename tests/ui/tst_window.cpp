@@ -1,21 +1,14 @@
 // The window as a whole, without an engine: pages by keyboard, validation that leads to the field, two languages, no LibTorch.
-#include "ui/common/engine_client.h"
-#include "ui/common/model_analysis.h"
-#include "ui/common/recipe_document.h"
-#include "ui/common/run_store.h"
-#include "ui/common/theme.h"
+#include "tests/ui/services_bench.h"
 #include "ui/editor/model_page.h"
 #include "ui/history/history_page.h"
 #include "ui/live/live_page.h"
-#include "ui/shell/language.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/notice.h"
-#include "ui/shell/services.h"
 #include "ui/shell/welcome_page.h"
 #include "ui/train/train_page.h"
 
 #include <QAbstractButton>
-#include <QApplication>
 #include <QComboBox>
 #include <QDragEnterEvent>
 #include <QLabel>
@@ -25,9 +18,7 @@
 #include <QProcess>
 #include <QPushButton>
 #include <QScreen>
-#include <QSettings>
 #include <QStackedWidget>
-#include <QTemporaryDir>
 #include <QTest>
 
 #include <algorithm>
@@ -39,16 +30,7 @@ using namespace celloom::ui;
 namespace {
 
 /// A whole window over a workspace of its own.
-struct Bench {
-    QTemporaryDir folder;
-    Theme theme{*qApp};
-    Language language;
-    QSettings settings{folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat};
-    RecipeDocument recipe;
-    ModelAnalyser analyser;
-    RunStore store{*store::Workspace::open(folder.filePath(QStringLiteral("w")).toStdString())};
-    EngineClient engine{EngineOptions{folder.filePath(QStringLiteral("socket")), {}, {}, {}}};
-    Services services{theme, language, settings, recipe, analyser, store, engine, folder.path()};
+struct Bench : test::ServicesBench {
     std::unique_ptr<MainWindow> window = std::make_unique<MainWindow>(services);
 
     Bench() {

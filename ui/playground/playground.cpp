@@ -32,6 +32,16 @@ json listOf(const QStringList& texts) {
     return out;
 }
 
+json settingsOf(const Sampling& sampling, std::int64_t seed) {
+    return {{"temperature", sampling.temperature},
+            {"top_k", sampling.topK},
+            {"top_p", sampling.topP},
+            {"repetition_penalty", sampling.repetitionPenalty},
+            {"max_new_tokens", sampling.maxNewTokens},
+            {"seed", seed},
+            {"stop", listOf(sampling.stops)}};
+}
+
 ScoredPiece pieceOf(const json& token) {
     return {textField(token, "piece"), numberField<double>(token, "p", -1)};
 }
@@ -195,14 +205,7 @@ void Playground::ask(TryColumn& column, Turn& turn) {
     json request{{"type", "generate"},
                  {"column", toUtf8(column.name)},
                  {"request", answer.request},
-                 {"sampling",
-                  {{"temperature", sampling.temperature},
-                   {"top_k", sampling.topK},
-                   {"top_p", sampling.topP},
-                   {"repetition_penalty", sampling.repetitionPenalty},
-                   {"max_new_tokens", sampling.maxNewTokens},
-                   {"seed", answer.seed},
-                   {"stop", listOf(sampling.stops)}}}};
+                 {"sampling", settingsOf(sampling, answer.seed)}};
     if (isChat) {
         json messages = json::array();
         if (!system.trimmed().isEmpty()) messages.push_back({{"role", "system"}, {"content", toUtf8(system)}});
@@ -410,14 +413,7 @@ QByteArray Playground::toJson() const {
                    {"chat", isChat},
                    {"template", toUtf8(chatTemplate)},
                    {"system", toUtf8(system)},
-                   {"sampling",
-                    {{"temperature", sampling.temperature},
-                     {"top_k", sampling.topK},
-                     {"top_p", sampling.topP},
-                     {"repetition_penalty", sampling.repetitionPenalty},
-                     {"max_new_tokens", sampling.maxNewTokens},
-                     {"seed", sampling.seed},
-                     {"stop", listOf(sampling.stops)}}},
+                   {"sampling", settingsOf(sampling, sampling.seed)},
                    {"columns", std::move(columns)},
                    {"turns", std::move(turns)}};
     return QByteArray::fromStdString(out.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
