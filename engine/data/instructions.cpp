@@ -67,6 +67,7 @@ struct Reading {
 
 std::string fittingHint(const json& row, InstructionFormat asked) {
     const auto fitting = looksLike(row);
+    if (fitting == asked && asked != InstructionFormat::Alpaca) return "Correct these rows, or take them out.";
     if (!fitting || *fitting == asked) return "Name the columns of question and answer in data.columns, or choose another data.format.";
     return std::string("It looks like data.format \"") + nameOf(*fitting) + "\".";
 }
@@ -133,6 +134,21 @@ Result<std::vector<ChatMessage>> messagesOf(const json& list, const char* roleKe
     return messages;
 }
 
+/// The rounds before the question: pairs of a question and its answer.
+Status addHistory(std::vector<ChatMessage>& messages, const json& row, const InstructionColumns& names) {
+    const bool isTaken = names.question == "history" || names.answer == "history" || names.input == "history" || names.system == "history";
+    if (isTaken || !row.contains("history") || row["history"].is_null() || row["history"] == "") return {};
+    const json& rounds = row["history"];
+    const auto isRound = [](const json& one) { return one.is_array() && one.size() == 2 && one[0].is_string() && one[1].is_string(); };
+    if (!rounds.is_array()) return fail("has " + graph::describe(rounds) + " as \"history\", expected a list of pairs of question and answer");
+    for (std::size_t i = 0; i < rounds.size(); ++i) {
+        if (!isRound(rounds[i])) return fail("has no pair of question and answer as round " + std::to_string(i + 1) + " of \"history\"");
+        messages.push_back({ChatRole::User, rounds[i][0].get<std::string>()});
+        messages.push_back({ChatRole::Assistant, rounds[i][1].get<std::string>()});
+    }
+    return {};
+}
+
 Result<std::vector<ChatMessage>> alpacaMessages(const json& row, const InstructionColumns& names) {
     CELLOOM_TRY(question, textOf(row, names.question, false));
     CELLOOM_TRY(answer, textOf(row, names.answer, false));
@@ -140,6 +156,7 @@ Result<std::vector<ChatMessage>> alpacaMessages(const json& row, const Instructi
     CELLOOM_TRY(system, textOf(row, names.system, true));
     std::vector<ChatMessage> messages;
     if (!system.empty()) messages.push_back({ChatRole::System, system});
+    CELLOOM_TRY_STATUS(addHistory(messages, row, names));
     messages.push_back({ChatRole::User, input.empty() ? question : question + "\n" + input});
     messages.push_back({ChatRole::Assistant, answer});
     return messages;

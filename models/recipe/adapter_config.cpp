@@ -17,7 +17,8 @@ using Json = nlohmann::ordered_json; // the order of rank_pattern decides
 /// What a key may hold without changing anything here.
 enum class Kind {
     Read,      // below
-    Harmless,  // names, versions, ways to begin training
+    Harmless,  // names, ways to begin training: told as not used
+    Always,    // PEFT writes it into every file: not worth a word
     OnlyEmpty, // changes the computation unless null, false or empty
 };
 
@@ -33,9 +34,9 @@ const std::map<std::string, Kind>& knownKeys() {
         {"layers_pattern", Read},    {"modules_to_save", Read},
         {"task_type", Read},         {"init_lora_weights", Read},
         {"base_model_name_or_path", Read},
-        {"auto_mapping", Harmless},  {"inference_mode", Harmless},
-        {"revision", Harmless},      {"peft_version", Harmless},
-        {"megatron_core", Harmless}, {"qalora_group_size", Harmless},
+        {"auto_mapping", Harmless},  {"inference_mode", Always},
+        {"revision", Harmless},      {"peft_version", Always},
+        {"megatron_core", Always}, {"qalora_group_size", Always},
         {"runtime_config", Harmless}, {"corda_config", Harmless},
         {"eva_config", Harmless},    {"lora_ga_config", Harmless},
         {"loftq_config", OnlyEmpty}, {"fan_in_fan_out", OnlyEmpty},
@@ -98,7 +99,7 @@ private:
         for (const auto& [key, held] : m_document.items()) {
             const auto known = knownKeys().find(key);
             const Kind kind = known == knownKeys().end() ? Kind::OnlyEmpty : known->second;
-            if (kind == Kind::Read || isEmpty(held)) continue;
+            if (kind == Kind::Read || kind == Kind::Always || isEmpty(held)) continue;
             if (kind == Kind::OnlyEmpty)
                 return fail(inQuotes(key, 40) + " is " + shown(held) + ", which changes what an adapter computes in a way that is not known here.",
                             "Save the adapter without it.", m_place);

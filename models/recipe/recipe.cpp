@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace celloom::recipe {
 namespace fs = std::filesystem;
@@ -169,6 +170,18 @@ bool isPreset(const std::string& name) {
     return std::any_of(all.begin(), all.end(), [&](const auto& preset) { return preset.name == name; });
 }
 
+/// A list written as in the recipe's file: ["q_proj", "v_proj"], [0, 1].
+std::optional<Texts> listFromJson(const std::string& text) {
+    const json list = text.starts_with('[') ? json::parse(text, nullptr, false) : json();
+    if (!list.is_array()) return {};
+    Texts items;
+    for (const json& one : list) {
+        if (!one.is_string() && !one.is_number()) return {};
+        items.push_back(one.is_string() ? one.get<std::string>() : one.dump());
+    }
+    return items;
+}
+
 } // namespace
 
 Recipe::Recipe() {
@@ -300,7 +313,9 @@ Status Recipe::setFromText(const std::string& key, const std::string& text) {
         const bool isFalse = text == "false" || text == "0" || text == "no" || text == "off";
         return isTrue || isFalse ? set(key, isTrue) : mismatch();
     }
-    return isList(field->kind) ? set(key, listFromText(text)) : set(key, text);
+    if (!isList(field->kind)) return set(key, text);
+    const auto items = listFromJson(text);
+    return set(key, items ? *items : listFromText(text));
 }
 
 std::string Recipe::toText(const std::string& key) const {
@@ -308,7 +323,8 @@ std::string Recipe::toText(const std::string& key) const {
     if (const auto* word = std::get_if<std::string>(&held)) return *word;
     const auto* items = std::get_if<Texts>(&held);
     if (!items) return describe(held);
-    return listToText(*items);
+    const std::string text = listToText(*items);
+    return listFromJson(text) ? json(*items).dump() : text; // so that it is read as it was written
 }
 
 bool Recipe::isShown(const Field& field) const {

@@ -71,7 +71,7 @@ public:
 
     Status set(const std::string& key, FieldValue value);
     /// From text as the command line and the form give it: "3e-4", "true", "a.txt,b.txt". Lists are separated by commas outside
-    /// of braces or by line breaks; "\," is a comma inside an item.
+    /// of braces or by line breaks; "\," is a comma inside an item. A JSON list, as the file has it, is understood too.
     Status setFromText(const std::string& key, const std::string& text);
     [[nodiscard]] std::string toText(const std::string& key) const;
 

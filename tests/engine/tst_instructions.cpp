@@ -121,6 +121,16 @@ private Q_SLOTS:
         QVERIFY(set->conversations[0].messages == expected);
     }
 
+    void theHistoryOfAnAlpacaRowIsTheRoundsBefore() {
+        const auto set = read(R"({"instruction": "Q3", "input": "", "output": "A3", "system": "S", "history": [["Q1", "A1"], ["Q2", "A2"]]})" "\n"
+                              R"({"instruction": "Q", "output": "A", "history": []})" "\n" R"({"instruction": "Q", "output": "A", "history": null})");
+        QVERIFY2(set, set ? "" : set.error().text().c_str());
+        const std::vector<ChatMessage> expected{{ChatRole::System, "S"},     {ChatRole::User, "Q1"}, {ChatRole::Assistant, "A1"}, {ChatRole::User, "Q2"},
+                                                {ChatRole::Assistant, "A2"}, {ChatRole::User, "Q3"}, {ChatRole::Assistant, "A3"}};
+        QVERIFY(set->conversations[0].messages == expected);
+        for (const int row : {1, 2}) QCOMPARE(set->conversations[std::size_t(row)].messages.size(), std::size_t(2));
+    }
+
     void columnsOfOtherNamesCanBeGiven() {
         const auto columns = InstructionColumns::parse({"question=问", "answer=答", "system=角色"});
         QVERIFY(columns);
@@ -172,6 +182,9 @@ private Q_SLOTS:
         QTest::newRow("no content") << QByteArray(R"({"messages": [{"role": "user"}]})") << "lacks \"content\", message 1";
         QTest::newRow("two questions") << QByteArray(R"({"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]})") << "message 2";
         QTest::newRow("no answer at the end") << QByteArray(R"({"messages": [{"role": "user", "content": "a"}]})") << "ends with a question";
+        QTest::newRow("no advice about columns") << QByteArray(R"({"messages": [{"role": "assistant", "content": "a"}]})") << "Correct these rows";
+        QTest::newRow("history that is text") << QByteArray(R"({"instruction": "Q", "output": "A", "history": "x"})") << "as \"history\", expected a list";
+        QTest::newRow("half a round") << QByteArray(R"({"instruction": "Q", "output": "A", "history": [["a", "b"], ["c"]]})") << "round 2 of \"history\"";
         QTest::newRow("an empty question") << QByteArray(R"({"instruction": "", "output": "A"})") << "empty question";
         QTest::newRow("nothing") << QByteArray(" \n") << "holds nothing";
         QTest::newRow("an empty list") << QByteArray("[]") << "empty list";

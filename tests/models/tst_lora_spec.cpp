@@ -247,9 +247,9 @@ private Q_SLOTS:
         QVERIFY(configRefusal(with(R"("layer_replication": [[0, 2]])")).contains("layer_replication"));
         QVERIFY(configRefusal(with(R"("init_lora_weights": "pissa")")).contains("init_lora_weights"));
         QVERIFY(configRefusal(with(R"("task_type": "SEQ_CLS")")).contains("task_type"));
-        const auto config = adapterConfigFromJson(with(R"("peft_version": "0.21.2", "something_new": null, "use_qalora": false)"), "f");
+        const auto config = adapterConfigFromJson(with(R"("revision": "main", "peft_version": "0.21.2", "inference_mode": true, "something_new": null, "use_qalora": false)"), "f");
         QVERIFY(config);
-        QCOMPARE(config->notUsed, std::vector<std::string>{"peft_version = \"0.21.2\""});
+        QCOMPARE(config->notUsed, std::vector<std::string>{"revision = \"main\""});
     }
 
     void brokenConfigsAreRefused() {

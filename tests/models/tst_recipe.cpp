@@ -142,6 +142,23 @@ private Q_SLOTS:
                                 << "layers.{0,1}.**: freeze,norm: train"
                                 << "layers.{0,1}.**: freeze,norm: train";
     }
+    void aListMayBeWrittenAsInTheFile() {
+        Recipe recipe;
+        QVERIFY(recipe.setFromText("lora.targets", R"(["q_proj", "layers.{3,4}.**.v_proj"])"));
+        QCOMPARE(recipe.list("lora.targets"), (std::vector<std::string>{"q_proj", "layers.{3,4}.**.v_proj"}));
+        QVERIFY(recipe.setFromText("lora.layers_to_transform", "[0, 2]"));
+        QCOMPARE(recipe.list("lora.layers_to_transform"), (std::vector<std::string>{"0", "2"}));
+        QVERIFY(recipe.setFromText("lora.modules_to_save", "[]"));
+        QVERIFY(recipe.list("lora.modules_to_save").empty());
+        QVERIFY(recipe.setFromText("sample.prompts", "[a,b"));
+        QCOMPARE(recipe.list("sample.prompts"), (std::vector<std::string>{"[a", "b"}));
+        const std::vector<std::string> items{"[\"a\"]"}; // a text that reads like a list stays one text
+        QVERIFY(recipe.set("sample.prompts", items));
+        Recipe again;
+        QVERIFY(again.setFromText("sample.prompts", recipe.toText("sample.prompts")));
+        QCOMPARE(again.list("sample.prompts"), items);
+    }
+
     void textFormsRoundTrip() {
         QFETCH(QString, key);
         QFETCH(QString, given);
