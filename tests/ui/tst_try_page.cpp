@@ -121,6 +121,14 @@ private Q_SLOTS:
         QCOMPARE(bench.request("open")["model"].get<std::string>(), bench.folder.path().toStdString());
     }
 
+    void anAdapterIsOpenedBesideItsBase() {
+        Bench bench;
+        bench.page.openBesideBase(QStringLiteral("0002-tuned"), QStringLiteral("/models/base"));
+        QCOMPARE(bench.page.context(), QStringLiteral("base · 0002-tuned"));
+        bench.page.openBesideBase(QStringLiteral("0003-tuned"), QStringLiteral("/models/base")); // beside what is there
+        QCOMPARE(bench.page.context(), QStringLiteral("base · 0002-tuned · 0003-tuned"));
+    }
+
     void columnsAreOneToFour() {
         Bench bench;
         bench.page.open(QStringLiteral("a"));

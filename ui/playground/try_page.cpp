@@ -322,6 +322,13 @@ void TryPage::open(const QString& source) {
     m_question->setFocus();
 }
 
+void TryPage::openBesideBase(const QString& source, const QString& base) {
+    const auto& columns = m_playground.columns();
+    const bool isFree = std::all_of(columns.begin(), columns.end(), [](const TryColumn& column) { return column.source.isEmpty(); });
+    if (isFree && !base.isEmpty()) openFolder({}, base);
+    open(source);
+}
+
 void TryPage::askFolder(const QString& column) {
     chooseFolder(this, tr("Open a model folder"), m_folders, [this, column](const QString& path) { openFolder(column, path); });
 }

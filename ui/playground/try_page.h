@@ -46,6 +46,8 @@ public:
 
     /// A run's folder name, or a path: into the first column that has no model, or a new one.
     void open(const QString& source);
+    /// A run that trained an adapter; its base goes into the column before it while the page shows no model.
+    void openBesideBase(const QString& source, const QString& base);
     [[nodiscard]] QString context() const override;
 
 Q_SIGNALS:

@@ -361,7 +361,9 @@ void MainWindow::openRun(const QString& folder) {
 
 void MainWindow::tryRun(const QString& folder) {
     showPage(PageId::Try);
-    m_try->open(folder);
+    const store::RunFolder run{m_services.store.workspace().runs() / toUtf8(folder)};
+    const auto recipe = run.hasAdapter() ? recipe::Recipe::load(run.recipe()) : Result<recipe::Recipe>(recipe::Recipe());
+    m_try->openBesideBase(folder, recipe ? fromUtf8(recipe->text("model.weights")) : QString());
 }
 
 void MainWindow::resumeRun(const QString& folder) {
