@@ -1,5 +1,6 @@
 // The window as a whole, without an engine: pages by keyboard, validation that leads to the field, two languages, no LibTorch.
 #include "tests/ui/services_bench.h"
+#include "ui/common/plot.h"
 #include "ui/editor/model_page.h"
 #include "ui/history/history_page.h"
 #include "ui/live/live_page.h"
@@ -80,6 +81,21 @@ private Q_SLOTS:
         auto* editor = bench.window->findChild<QWidget*>(QStringLiteral("data.train"));
         QVERIFY(editor);
         QTRY_VERIFY(editor->hasFocus());
+    }
+
+    void besideTheRecipeNothingLiesUponAnother() { // a notice takes height from the page
+        Bench bench;
+        bench.services.language.choose(QStringLiteral("zh_CN"));
+        bench.window->resize(1280, 640);
+        QTest::keyClick(bench.window.get(), Qt::Key_3, Qt::ControlModifier);
+        QTest::keyClick(bench.window.get(), Qt::Key_F7);
+        QTest::qWait(600); // the texts follow the recipe after a moment
+        const auto* plot = bench.window->findChild<TrainPage*>()->findChild<Plot*>();
+        QVERIFY(plot);
+        for (const auto* label : plot->parentWidget()->findChildren<QLabel*>(Qt::FindDirectChildrenOnly))
+            if (label->isVisible()) QVERIFY2(!label->geometry().intersects(plot->geometry()), qPrintable(label->text()));
+        for (const auto* label : bench.window->findChild<TrainPage*>()->findChildren<QLabel*>())
+            if (label->isVisible() && label->wordWrap()) QVERIFY2(label->height() >= label->heightForWidth(label->width()), qPrintable(QStringLiteral("%1 of %2: ").arg(label->height()).arg(label->heightForWidth(label->width())) + label->text()));
     }
 
     void aRecipeInOrderIsSaidToBeSo() {

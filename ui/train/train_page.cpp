@@ -40,6 +40,14 @@ namespace {
 constexpr int kSideWidth = 372, kNarrowSideWidth = 316, kNarrow = 1180; // below this width of the page the form needs the room
 constexpr std::int64_t kPreviewSteps = 1000;                            // drawn when the recipe does not say how many steps there are
 constexpr int kCurvePoints = 2000;
+constexpr int kTextHeight = 64;
+
+/// Takes what the others beside the recipe leave, and asks for no more.
+class ShortText : public QPlainTextEdit {
+public:
+    using QPlainTextEdit::QPlainTextEdit;
+    QSize sizeHint() const override { return {kNarrowSideWidth, kTextHeight}; }
+};
 
 QString sectionLabel(const recipe::Section& section, bool isChinese) {
     return fromUtf8(isChinese && !section.labelZh.empty() ? section.labelZh : section.label);
@@ -143,16 +151,22 @@ QWidget* TrainPage::buildSections() {
 }
 
 QWidget* TrainPage::buildSide() {
-    auto* panel = new QWidget(this);
-    panel->setFixedWidth(kSideWidth);
-    m_side = panel;
+    auto* panel = new QWidget;
     auto* layout = new QVBoxLayout(panel);
     layout->setContentsMargins(8, 14, 14, 14);
     layout->setSpacing(12);
     layout->addWidget(buildHelp());
     layout->addWidget(buildRate());
     layout->addWidget(buildText(), 1);
-    return panel;
+    auto* scroll = new QScrollArea(this); // where a notice or long texts leave too little height
+    scroll->setProperty("role", QStringLiteral("page"));
+    scroll->setWidgetResizable(true);
+    scroll->setFocusPolicy(Qt::NoFocus);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    scroll->setWidget(panel);
+    scroll->setFixedWidth(kSideWidth);
+    m_side = scroll;
+    return scroll;
 }
 
 QWidget* TrainPage::buildHelp() {
@@ -197,10 +211,10 @@ QWidget* TrainPage::buildText() {
     m_textCard = new Card(this);
     m_model = makeLabel("small", m_textCard);
     m_model->setWordWrap(true);
-    m_text = new QPlainTextEdit(m_textCard);
+    m_text = new ShortText(m_textCard);
     m_text->setProperty("role", QStringLiteral("mono"));
     m_text->setReadOnly(true);
-    m_text->setMinimumHeight(64);
+    m_text->setMinimumHeight(kTextHeight);
     m_text->setTabChangesFocus(true);
     m_text->setWordWrapMode(QTextOption::WrapAnywhere);
     m_showCommand = makeQuietButton(m_textCard);
