@@ -82,8 +82,8 @@ Result<std::vector<bool>> drawHeldOut(const recipe::Recipe& recipe, std::size_t 
     std::vector<bool> isHeld(count);
     if (fraction <= 0) return isHeld;
     if (count < 2)
-        return fail("the training files are one document; nothing can be held out of it for validation.",
-                    "Name validation files, split documents by paragraph, or set data.validation_fraction to 0.", "data.validation_fraction");
+        return fail("the training files hold a single document or conversation; nothing can be held out of it for validation.",
+                    "Name validation files, set data.validation_fraction to 0, or split a text by data.documents.", "data.validation_fraction");
     const std::int64_t all = static_cast<std::int64_t>(count);
     const std::int64_t held = std::clamp<std::int64_t>(std::llround(fraction * static_cast<double>(count)), 1, all - 1);
     const auto order = shuffledOrder(all, static_cast<std::uint64_t>(recipe.integer("seed")));

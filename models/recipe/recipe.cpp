@@ -382,7 +382,8 @@ std::vector<Problem> Recipe::validate() const {
         add(Error, "model.weights", "No weights are named to start from.", "Give the base's folder: fine-tuning goes on from its weights.");
     if (usesLora(*this))
         if (auto spec = loraSpecOf(*this); !spec) add(Error, spec.error().place.c_str(), spec.error().message, spec.error().hint);
-    if (list("data.train").empty()) add(Error, "data.train", "No training files are named.", "Add a text file or a file of tokens.");
+    if (list("data.train").empty()) add(Error, "data.train", "No training files are named.",
+                                         text("kind") == "finetune" ? "Add a file of instructions: JSON or JSON Lines." : "Add a text file or a file of tokens.");
     const bool hasValidation = !list("data.validation").empty() || real("data.validation_fraction") > 0;
     if (!hasValidation && flag("checkpoint.keep_best"))
         add(Warning, "checkpoint.keep_best", "Without validation data no checkpoint can be called the best.",

@@ -222,6 +222,10 @@ private Q_SLOTS:
     void checksAcrossFields() {
         Recipe recipe;
         QVERIFY(hasProblem(recipe, "data.train"));
+        Recipe tuning;
+        QVERIFY(tuning.set("kind", std::string("finetune")));
+        const auto problems = tuning.validate();
+        QVERIFY(std::any_of(problems.begin(), problems.end(), [](const Problem& one) { return one.hint.find("file of instructions") != std::string::npos; }));
         QVERIFY(recipe.setFromText("data.train", "a.txt"));
         QVERIFY(recipe.validate().empty());
         QVERIFY(recipe.setFromText("train.max_steps", "10") && recipe.setFromText("schedule.warmup_steps", "10"));
