@@ -93,9 +93,9 @@ private Q_SLOTS:
         const auto* plot = bench.window->findChild<TrainPage*>()->findChild<Plot*>();
         QVERIFY(plot);
         for (const auto* label : plot->parentWidget()->findChildren<QLabel*>(Qt::FindDirectChildrenOnly))
-            if (label->isVisible()) QVERIFY2(!label->geometry().intersects(plot->geometry()), qPrintable(label->text()));
+            if (label->isVisible()) QTRY_VERIFY2(!label->geometry().intersects(plot->geometry()), qPrintable(label->text()));
         for (const auto* label : bench.window->findChild<TrainPage*>()->findChildren<QLabel*>())
-            if (label->isVisible() && label->wordWrap()) QVERIFY2(label->height() >= label->heightForWidth(label->width()), qPrintable(QStringLiteral("%1 of %2: ").arg(label->height()).arg(label->heightForWidth(label->width())) + label->text()));
+            if (label->isVisible() && label->wordWrap()) QTRY_VERIFY2(label->height() >= label->heightForWidth(label->width()), qPrintable(QStringLiteral("%1 of %2: ").arg(label->height()).arg(label->heightForWidth(label->width())) + label->text()));
     }
 
     void aRecipeInOrderIsSaidToBeSo() {
