@@ -36,7 +36,7 @@ const std::map<std::string, Kind>& knownKeys() {
         {"base_model_name_or_path", Read},
         {"auto_mapping", Harmless},  {"inference_mode", Always},
         {"revision", Harmless},      {"peft_version", Always},
-        {"megatron_core", Always}, {"qalora_group_size", Always},
+        {"megatron_core", Always},   {"qalora_group_size", Always},
         {"runtime_config", Harmless}, {"corda_config", Harmless},
         {"eva_config", Harmless},    {"lora_ga_config", Harmless},
         {"loftq_config", OnlyEmpty}, {"fan_in_fan_out", OnlyEmpty},

@@ -34,7 +34,7 @@ private Q_SLOTS:
         Outcome outcome = forward(m_base, {"--adapter", m_adapter});
         QVERIFY2(outcome.code == 0, outcome.err.c_str());
         QVERIFY(largest(logits() - expected("logits_after")) < 2e-4);
-        QVERIFY(outcome.err.find("peft_version") != std::string::npos); // what is not used is listed
+        QVERIFY2(outcome.err.find("peft_version") == std::string::npos, outcome.err.c_str()); // PEFT writes it always: not worth a word
         outcome = forward(m_base, {"--adapter", m_adapter, "--adapter-weight", "0", "--adapter", CELLOOM_FIXTURES "/lora_internlm_layers/adapter", "--adapter-weight", "0"});
         QVERIFY2(outcome.code == 0, outcome.err.c_str());
         QVERIFY(largest(logits() - expected("logits_before")) < 2e-4);
