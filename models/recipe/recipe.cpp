@@ -366,6 +366,19 @@ Recipe Recipe::withAbsolutePaths() const {
     return out;
 }
 
+namespace {
+
+/// The first training file whose ending says neither conversations nor tokens; empty where there is none, or only folders.
+std::string plainTextFile(const Recipe& recipe) {
+    for (const std::string& file : recipe.list("data.train")) {
+        const std::string ending = std::filesystem::path(file).extension().string();
+        if (!ending.empty() && ending != ".json" && ending != ".jsonl" && ending != ".safetensors") return file;
+    }
+    return {};
+}
+
+} // namespace
+
 std::vector<Problem> Recipe::validate() const {
     std::vector<Problem> out;
     using enum Problem::Severity;
@@ -384,6 +397,9 @@ std::vector<Problem> Recipe::validate() const {
         if (auto spec = loraSpecOf(*this); !spec) add(Error, spec.error().place.c_str(), spec.error().message, spec.error().hint);
     if (list("data.train").empty()) add(Error, "data.train", "No training files are named.",
                                          text("kind") == "finetune" ? "Add a file of instructions: JSON or JSON Lines." : "Add a text file or a file of tokens.");
+    if (const auto plain = plainTextFile(*this); text("kind") == "finetune" && text("data.format") == "auto" && !plain.empty())
+        add(Warning, "data.train", inQuotes(plain) + " is read as plain text: every token is learned, there are no questions and answers.",
+            "Instruction files end in .json or .jsonl. Set data.format to text where plain text is meant, to alpaca, sharegpt or messages where it is not.");
     const bool hasValidation = !list("data.validation").empty() || real("data.validation_fraction") > 0;
     if (!hasValidation && flag("checkpoint.keep_best"))
         add(Warning, "checkpoint.keep_best", "Without validation data no checkpoint can be called the best.",

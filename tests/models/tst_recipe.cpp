@@ -226,6 +226,9 @@ private Q_SLOTS:
         QVERIFY(tuning.set("kind", std::string("finetune")));
         const auto problems = tuning.validate();
         QVERIFY(std::any_of(problems.begin(), problems.end(), [](const Problem& one) { return one.hint.find("file of instructions") != std::string::npos; }));
+        QVERIFY(tuning.setFromText("data.train", "a.jsonl") && !hasProblem(tuning, "data.train"));
+        QVERIFY(tuning.setFromText("data.train", "a.jsonl,table.csv") && hasProblem(tuning, "data.train")); // its header would be learned
+        QVERIFY(tuning.setFromText("data.format", "text") && !hasProblem(tuning, "data.train"));
         QVERIFY(recipe.setFromText("data.train", "a.txt"));
         QVERIFY(recipe.validate().empty());
         QVERIFY(recipe.setFromText("train.max_steps", "10") && recipe.setFromText("schedule.warmup_steps", "10"));
