@@ -159,8 +159,8 @@ struct Difference {
 Result<Difference> differenceOf(const std::string& name, const at::Tensor& found, const at::Tensor& expected, const at::Tensor& counts,
                                 double tolerance) {
     if (found.sizes() != expected.sizes())
-        return fail(name + " is " + engine::shapeText(expected.sizes().vec()) + " in the reference, computed were " +
-                    engine::shapeText(found.sizes().vec()) + ".");
+        return fail(name + " is " + shapeText(expected.sizes().vec()) + " in the reference, computed were " +
+                    shapeText(found.sizes().vec()) + ".");
     at::NoGradGuard guard;
     at::Tensor difference = (found.to(at::kDouble) - expected.to(at::kDouble)).abs();
     if (counts.defined() && difference.dim() == 3) difference = difference.index({counts.to(at::kBool)});

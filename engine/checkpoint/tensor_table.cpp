@@ -61,12 +61,6 @@ bool isFloat(ElementType type) {
     return type <= ElementType::BFloat16;
 }
 
-std::string shapeText(const std::vector<std::int64_t>& shape) {
-    std::string out = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) out += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-    return out + "]";
-}
-
 Result<std::uint64_t> byteCount(ElementType type, const std::vector<std::int64_t>& shape) {
     if (shape.size() > kMaxDimensions) return fail("has " + std::to_string(shape.size()) + " dimensions; at most 16 are read.");
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());

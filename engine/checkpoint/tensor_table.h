@@ -3,6 +3,7 @@
 #pragma once
 
 #include "models/base/result.h"
+#include "models/base/shape_text.h"
 
 #include <cstdint>
 #include <map>
@@ -32,7 +33,6 @@ enum class ElementType : unsigned char {
 std::uint64_t sizeOf(ElementType type);
 const char* nameOf(ElementType type); // "float32"
 bool isFloat(ElementType type);
-std::string shapeText(const std::vector<std::int64_t>& shape); // "[4096, 64]"
 
 /// Bytes of the file.
 struct Extent {

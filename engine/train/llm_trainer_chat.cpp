@@ -9,8 +9,6 @@ namespace celloom::engine {
 using nlohmann::json;
 namespace {
 
-std::string count(std::int64_t number, const std::string& noun) { return std::to_string(number) + " " + noun + (number == 1 ? "" : "s"); }
-
 std::string trimmed(const std::string& text) {
     const std::size_t first = text.find_first_not_of(" \t\r\n"), last = text.find_last_not_of(" \t\r\n");
     return first == std::string::npos ? std::string() : text.substr(first, last - first + 1);
@@ -21,7 +19,7 @@ std::string formatsOf(const InstructionSplit& split) {
     std::map<std::string, std::int64_t> counts;
     for (std::size_t i = 0; i < split.files.size(); ++i) ++counts[split.formats[i] + ", " + split.files[i].encoding];
     std::string out;
-    for (const auto& [name, files] : counts) out += (out.empty() ? "" : "; ") + count(files, "file") + " " + name;
+    for (const auto& [name, files] : counts) out += (out.empty() ? "" : "; ") + counted(files, "file") + " " + name;
     return out;
 }
 
@@ -39,7 +37,7 @@ Status LLMTrainer::readConversations() {
                          {"encoding", m_conversations.files[i].encoding}});
     const auto learned = std::ssize(m_conversations.train), held = std::ssize(m_conversations.validation);
     m_reporter.info("conversations",
-                    "Read " + formatsOf(m_conversations) + ": " + count(learned, "conversation") + " to learn from, " + std::to_string(held) + " held out.",
+                    "Read " + formatsOf(m_conversations) + ": " + counted(learned, "conversation") + " to learn from, " + std::to_string(held) + " held out.",
                     json{{"files", files}, {"conversations", learned}, {"held_out", held}}.dump());
     m_reporter.stage("training the tokenizer");
     CELLOOM_TRY(tokenizer, obtainTokenizer(m_recipe, textsOf(m_conversations.train), m_setup.folder.tokenizer()));
@@ -66,8 +64,8 @@ Status LLMTrainer::prepareConversations() {
 
 void LLMTrainer::reportSamples(const ChatStatistics& s) {
     const bool keeps = m_recipe.text("data.untrainable") == "keep";
-    std::string said = count(s.rows, "sequence") + " of " + count(s.tokens, "token") + ", " + std::to_string(s.trainable) + " of them learned; the longest of " +
-                       count(s.conversations, "conversation") + " has " + count(s.longest, "token") + ".";
+    std::string said = counted(s.rows, "sequence") + " of " + counted(s.tokens, "token") + ", " + std::to_string(s.trainable) + " of them learned; the longest of " +
+                       counted(s.conversations, "conversation") + " has " + counted(s.longest, "token") + ".";
     const bool isPlain = s.truncated + s.dropped + s.untrainable == 0;
     if (s.truncated > 0) said += " " + std::to_string(s.truncated) + " are longer than the sequence and were shortened (" + m_recipe.text("data.truncation") + ").";
     if (s.dropped > 0) said += " " + std::to_string(s.dropped) + " are longer than the sequence and were left out.";
@@ -150,7 +148,7 @@ Result<std::optional<double>> LLMTrainer::answerQuestions(const std::string& met
 /// "35 of 50 held-out questions".
 std::string LLMTrainer::answersText(double share) const {
     const auto asked = questionsToAsk();
-    return std::to_string(std::llround(share * static_cast<double>(asked))) + " of " + count(asked, "held-out question");
+    return std::to_string(std::llround(share * static_cast<double>(asked))) + " of " + counted(asked, "held-out question");
 }
 
 /// What the base answers before the first step: the yardstick of a fine-tuning, as the bigram model is of a pretraining.

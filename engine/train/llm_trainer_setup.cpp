@@ -33,8 +33,6 @@ constexpr std::array kFixedFields{"seed",          "train.batch_size", "train.ac
                                   "data.untrainable", "data.packing",   "data.group_by_length"};
 constexpr const char* kCorpusFile = "corpus.json"; // in the run's folder: files, hashes and encodings, from before the first checkpoint on
 
-std::string plural(std::size_t count, const std::string& noun) { return std::to_string(count) + " " + noun + (count == 1 ? "" : "s"); }
-
 /// Files by encoding.
 std::map<std::string, std::size_t> countsOf(const std::vector<CorpusFile>& files) {
     std::map<std::string, std::size_t> counts;
@@ -45,7 +43,7 @@ std::map<std::string, std::size_t> countsOf(const std::vector<CorpusFile>& files
 /// "GB 18030 (1 file), UTF-8 (120 files)"
 std::string encodingsOf(const std::vector<CorpusFile>& files) {
     std::string out;
-    for (const auto& [encoding, count] : countsOf(files)) out += (out.empty() ? "" : ", ") + encoding + " (" + plural(count, "file") + ")";
+    for (const auto& [encoding, count] : countsOf(files)) out += (out.empty() ? "" : ", ") + encoding + " (" + counted(count, "file") + ")";
     return out;
 }
 
@@ -108,7 +106,7 @@ Status LLMTrainer::readText() {
     m_reporter.stage("reading text");
     CELLOOM_TRY(split, readTextSplit(m_recipe, m_files));
     CELLOOM_TRY_STATUS(checkCorpus(split.files));
-    m_reporter.info("data", "Read " + plural(split.files.size(), "file") + ", " + encodingsOf(split.files) + ": " + plural(split.train.size(), "document") +
+    m_reporter.info("data", "Read " + counted(split.files.size(), "file") + ", " + encodingsOf(split.files) + ": " + counted(split.train.size(), "document") +
                                 " to learn from, " + std::to_string(split.validation.size()) + " held out.",
                     nlohmann::json{{"files", split.files.size()}, {"encodings", countsOf(split.files)}, {"documents", split.train.size()},
                                    {"held_out", split.validation.size()}}.dump());
@@ -120,7 +118,7 @@ Status LLMTrainer::readText() {
     m_reporter.stage("tokenising");
     CELLOOM_TRY(data, prepareText(m_recipe, std::move(split), *m_tokenizer, hash, m_setup.cacheFolder, [this] { return !m_control.isStopAsked(); }));
     m_data = std::move(data);
-    m_reporter.info("tokenizer", "The tokenizer has " + std::to_string(m_tokenizer->vocabSize()) + " pieces; " + plural(m_data.train->size(), "sequence") +
+    m_reporter.info("tokenizer", "The tokenizer has " + std::to_string(m_tokenizer->vocabSize()) + " pieces; " + counted(m_data.train->size(), "sequence") +
                                      " of " + std::to_string(m_data.sequenceLength) + " tokens to learn from.",
                     nlohmann::json{{"vocabulary", m_tokenizer->vocabSize()}, {"sequences", m_data.train->size()},
                                    {"sequence_length", m_data.sequenceLength}}.dump());
@@ -201,7 +199,7 @@ void LLMTrainer::sayWhatLearns() {
     if (counts.trainable == counts.base) return;
     char percent[32];
     std::snprintf(percent, sizeof percent, "%.2f", 100 * static_cast<double>(counts.trainable) / static_cast<double>(counts.base + counts.adapters));
-    const std::string cells = counts.adaptedCells > 0 ? " Adapters stand beside " + plural(static_cast<std::size_t>(counts.adaptedCells), "cell") + "." : "";
+    const std::string cells = counts.adaptedCells > 0 ? " Adapters stand beside " + counted(static_cast<std::size_t>(counts.adaptedCells), "cell") + "." : "";
     m_reporter.info("trainable", std::string("Trainable ") + percent + " %: " + std::to_string(counts.trainable) + " of " +
                                      std::to_string(counts.base + counts.adapters) + " parameters; their gradients and moments take " +
                                      std::to_string(3 * 4 * counts.trainable) + " bytes, of a full training " + std::to_string(3 * 4 * counts.base) + "." + cells,
@@ -215,7 +213,7 @@ Status LLMTrainer::prepareTokenRows() {
     CELLOOM_TRY(data, prepareTokens(m_recipe, m_files, vocabulary));
     m_data = std::move(data);
     CELLOOM_TRY_STATUS(checkCorpus(m_data.files));
-    m_reporter.info("data", "Read " + plural(m_data.files.size(), "token file") + ": " + std::to_string(m_data.train->size()) + " sequences of " +
+    m_reporter.info("data", "Read " + counted(m_data.files.size(), "token file") + ": " + std::to_string(m_data.train->size()) + " sequences of " +
                                 std::to_string(m_data.sequenceLength) + " tokens to learn from.",
                     nlohmann::json{{"token_files", m_data.files.size()}, {"sequences", m_data.train->size()},
                                    {"sequence_length", m_data.sequenceLength}}.dump());

@@ -5,10 +5,16 @@
 #include "models/protocol/child_link.h"
 #include "models/store/run_store.h"
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
 namespace celloom::engine {
+
+/// "1 file", "120 files".
+inline std::string counted(std::int64_t number, const std::string& noun) {
+    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+}
 
 class RunReporter {
 public:

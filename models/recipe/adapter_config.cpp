@@ -1,5 +1,6 @@
 #include "models/recipe/adapter_config.h"
 
+#include "models/base/shape_text.h"
 #include "models/base/text.h"
 #include "models/families/families.h"
 
@@ -227,12 +228,6 @@ template <class Value> std::vector<std::pair<std::string, Value>> patternsOf(con
         else if (done.insert(last).second) out.emplace_back(last, value);
     }
     return out;
-}
-
-std::string shapeText(const std::vector<std::int64_t>& dims) {
-    std::string out = "[";
-    for (std::size_t i = 0; i < dims.size(); ++i) out += (i > 0 ? ", " : "") + std::to_string(dims[i]);
-    return out + "]";
 }
 
 } // namespace

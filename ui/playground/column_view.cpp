@@ -216,10 +216,6 @@ void ColumnView::chooseAdapters(const QStringList& adapters) {
     if (column && column->adapters != adapters) m_playground.setModel(m_column, QString(column->source), adapters);
 }
 
-void ColumnView::setClosable(bool isClosable) {
-    m_close->setVisible(isClosable);
-}
-
 void ColumnView::setColoured(bool isColoured) {
     m_transcript->setColoured(isColoured);
 }

@@ -32,7 +32,6 @@ public:
     [[nodiscard]] const QString& column() const { return m_column; }
     void setModels(const std::vector<ModelEntry>& models);
     void setAdapters(const std::vector<ModelEntry>& adapters);
-    void setClosable(bool isClosable);
     void setColoured(bool isColoured);
 
 Q_SIGNALS:
