@@ -178,7 +178,9 @@ Result<Model::StepResult> Model::trainStep(const Dataset& ordered, const StepPla
     if (!isFinite) return result;
 
     if (m_options.clipNorm > 0) clipByNorm(gradients, result.gradNorm, m_options.clipNorm);
+    m_isIntact = false;
     m_optimizer.step(learningRate);
+    m_isIntact = true;
     return result;
 }
 

@@ -59,6 +59,8 @@ public:
 
     [[nodiscard]] StepPlan planOf(const Dataset& rows) const;
     [[nodiscard]] std::int64_t step() const { return m_step; } // steps done
+    /// Whether the weights are those after step(): false once an update broke off half way.
+    [[nodiscard]] bool isIntact() const { return m_isIntact; }
     /// The step that could not be made.
     struct Divergence {
         Error error;
@@ -96,6 +98,7 @@ private:
     ModelOptions m_options;
     std::int64_t m_step = 0;
     std::optional<double> m_fixedRate;
+    bool m_isIntact = true;
     Divergence m_divergence;
 };
 
