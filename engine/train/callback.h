@@ -76,6 +76,9 @@ public:
     virtual std::string stateName() const { return {}; }
     virtual std::map<std::string, double> state() const { return {}; }
     virtual void restore(const std::map<std::string, double>&) {}
+    /// State that is more than numbers, as the text of a JSON object; empty: none. Under stateName() too.
+    virtual std::string stateJson() const { return {}; }
+    virtual Status restoreJson(const std::string&) { return {}; }
 };
 
 } // namespace celloom::engine

@@ -37,7 +37,33 @@ Status removeFolder(const fs::path& path) {
     return {};
 }
 
+json parsedTexts(const std::map<std::string, std::string>& texts) {
+    json out = json::object();
+    for (const auto& [name, text] : texts) out[name] = json::parse(text);
+    return out;
+}
+
 } // namespace
+
+void collectCallbackState(const std::vector<Callback*>& callbacks, RunProgressState& state) {
+    state.callbacks.clear();
+    state.callbackJson.clear();
+    for (const Callback* callback : callbacks) {
+        const std::string name = callback->stateName();
+        if (name.empty()) continue;
+        state.callbacks[name] = callback->state();
+        if (std::string text = callback->stateJson(); !text.empty()) state.callbackJson[name] = std::move(text);
+    }
+}
+
+Status restoreCallbackState(const RunProgressState& state, const std::vector<Callback*>& callbacks) {
+    for (Callback* callback : callbacks) {
+        const std::string name = callback->stateName();
+        if (const auto saved = state.callbacks.find(name); saved != state.callbacks.end()) callback->restore(saved->second);
+        if (const auto saved = state.callbackJson.find(name); saved != state.callbackJson.end()) CELLOOM_TRY_STATUS(callback->restoreJson(saved->second));
+    }
+    return {};
+}
 
 std::string toJson(const RunProgressState& state) {
     const LossScale::State& scale = state.model.lossScale;
@@ -46,6 +72,7 @@ std::string toJson(const RunProgressState& state) {
                 {"fixed_learning_rate", state.model.fixedRate ? json(*state.model.fixedRate) : json()},
                 {"loss_scale", {{"value", scale.value}, {"current", scale.current}, {"last_change", scale.lastChange}, {"overflows", scale.overflowsInARow}}},
                 {"callbacks", state.callbacks},
+                {"callback_json", parsedTexts(state.callbackJson)},
                 {"corpus", json::parse(toJson(state.corpus))},
                 {"recipe", state.recipe},
                 {"threads", state.threads},
@@ -67,6 +94,8 @@ Result<RunProgressState> progressStateFromJson(const std::string& text, const st
         const json& scale = in.at("loss_scale");
         state.model.lossScale = {scale.at("value"), scale.at("current"), scale.at("last_change"), scale.at("overflows")};
         state.callbacks = in.at("callbacks");
+        if (const auto texts = in.find("callback_json"); texts != in.end()) // absent in checkpoints of earlier versions
+            for (const auto& [name, value] : texts->items()) state.callbackJson[name] = value.dump();
         CELLOOM_TRY(corpus, corpusFromJson(in.at("corpus").dump(), place));
         state.corpus = std::move(corpus);
         state.recipe = in.at("recipe");

@@ -16,6 +16,7 @@ namespace celloom::engine {
 struct RunProgressState {
     Model::State model;
     std::map<std::string, std::map<std::string, double>> callbacks; // by Callback::stateName()
+    std::map<std::string, std::string> callbackJson;                // Callback::stateJson(), likewise; absent in older checkpoints
     std::vector<CorpusFile> corpus;
     std::map<std::string, std::string> recipe; // fields on which the data's order hangs, as text: a resumed run must have the same
     std::int64_t threads = 1; // another number changes the last digits of sums
@@ -25,6 +26,10 @@ struct RunProgressState {
     double baselinePerplexity = 0; // of the bigram yardstick; 0: none
     double baselineMatch = -1;     // share of held-out questions that the base answered as expected; -1: not asked
 };
+
+/// The state of all callbacks that have one, into `state` and out of it.
+void collectCallbackState(const std::vector<Callback*>& callbacks, RunProgressState& state);
+Status restoreCallbackState(const RunProgressState& state, const std::vector<Callback*>& callbacks);
 
 std::string toJson(const RunProgressState& state);
 Result<RunProgressState> progressStateFromJson(const std::string& text, const std::string& place);

@@ -104,8 +104,7 @@ LLMTrainer::Callbacks::Callbacks(LLMTrainer& run)
 Result<Model::End> LLMTrainer::train() {
     Callbacks callbacks(*this);
     m_callbacks = callbacks.list(m_recipe, m_control);
-    for (Callback* callback : m_callbacks)
-        if (const auto saved = m_state.callbacks.find(callback->stateName()); saved != m_state.callbacks.end()) callback->restore(saved->second);
+    CELLOOM_TRY_STATUS(restoreCallbackState(m_state, m_callbacks));
     m_control.attach(callbacks.evaluation.get(), callbacks.sample.get(), &callbacks.checkpoint);
 
     m_reporter.beginTraining(m_model->step(), totalSteps(), m_model->planOf(*m_data.train).stepsPerEpoch(), m_state.elapsedSeconds, m_state.secondsPerStep);
@@ -139,8 +138,7 @@ Status LLMTrainer::save(std::int64_t bestStep) {
     m_state.model = m_model->state();
     m_state.elapsedSeconds = m_reporter.elapsedSeconds();
     m_state.secondsPerStep = m_reporter.secondsPerStep();
-    for (const Callback* callback : m_callbacks)
-        if (!callback->stateName().empty()) m_state.callbacks[callback->stateName()] = callback->state();
+    collectCallbackState(m_callbacks, m_state);
 
     const auto folder = m_setup.folder.checkpoints();
     const CheckpointContent content{*m_network, m_document, m_tokenizer ? m_setup.folder.tokenizer() : std::filesystem::path(), *m_optimizer, m_state,
