@@ -79,38 +79,87 @@ ShuffledDataset::ShuffledDataset(const Dataset& source, std::uint64_t seed, std:
     if (groupRows > 0) m_order = groupedByLength(source, std::move(m_order), groupRows, epochSeed(seed + 1, epoch));
 }
 
-Batch collate(const Dataset& dataset, std::int64_t first, std::int64_t count) {
-    CELLOOM_CHECK(first >= 0 && count > 0 && first + count <= dataset.size());
-    std::vector<Row> rows;
+namespace {
+
+void collateTokens(const Dataset& dataset, const std::vector<Row>& rows, Batch& batch) {
     bool hasSegments = false;
     std::int64_t length = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-        rows.push_back(dataset.get(first + i));
-        length = std::max(length, rows.back().inputIds.size(0));
-        hasSegments = hasSegments || rows.back().segments.defined();
+    const auto count = std::ssize(rows);
+    for (const Row& row : rows) {
+        length = std::max(length, row.inputIds.size(0));
+        hasSegments = hasSegments || row.segments.defined();
     }
     std::vector<at::Tensor> ids, labels, segments, positions;
     for (const Row& row : rows) {
         ids.push_back(filledUp(row.inputIds, length, dataset.padId()));
-        labels.push_back(filledUp(row.labels, length, -100));
+        if (row.labels.defined()) labels.push_back(filledUp(row.labels, length, -100));
         if (!hasSegments) continue;
         const std::int64_t last = row.segments.defined() ? row.segments[-1].item<std::int64_t>() : 0;
         segments.push_back(row.segments.defined() ? filledUp(row.segments, length, last) : at::zeros_like(ids.back()));
         const at::Tensor counted = at::arange(length, row.inputIds.options());
         positions.push_back(row.positions.defined() ? at::cat({row.positions, counted.slice(0, 0, length - row.inputIds.size(0))}) : counted);
     }
-    Batch batch;
     if (std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.inputIds.size(0) != length; })) {
         batch.lengths = at::empty({count}, at::kLong);
         for (std::int64_t i = 0; i < count; ++i) batch.lengths.data_ptr<std::int64_t>()[i] = rows[static_cast<std::size_t>(i)].inputIds.size(0);
     }
     batch.inputIds = at::stack(ids);
-    batch.labels = at::stack(labels);
-    if (hasSegments) {
-        batch.segments = at::stack(segments);
-        batch.positions = at::stack(positions);
+    if (!labels.empty()) batch.labels = at::stack(labels);
+    if (!hasSegments) return;
+    batch.segments = at::stack(segments);
+    batch.positions = at::stack(positions);
+}
+
+} // namespace
+
+Batch collate(const Dataset& dataset, std::int64_t first, std::int64_t count) {
+    CELLOOM_CHECK(first >= 0 && count > 0 && first + count <= dataset.size());
+    std::vector<Row> rows;
+    for (std::int64_t i = 0; i < count; ++i) rows.push_back(dataset.get(first + i));
+    Batch batch;
+    if (rows[0].inputIds.defined()) collateTokens(dataset, rows, batch);
+    for (const auto& [name, tensor] : rows[0].columns) {
+        std::vector<at::Tensor> parts;
+        for (const Row& row : rows) parts.push_back(row.columns.at(name));
+        batch.columns[name] = at::stack(parts);
     }
     return batch;
+}
+
+Result<std::shared_ptr<TensorDataset>> TensorDataset::create(std::map<std::string, at::Tensor> columns) {
+    if (columns.empty()) return fail("The data have no column.", "Give at least an input of the graph and a label.");
+    const auto& [first, tensor] = *columns.begin();
+    for (const auto& [name, column] : columns) {
+        if (column.dim() == 0) return fail("The column \"" + name + "\" is a single number.", "Its first dimension counts the rows.");
+        if (name == "input_ids" && (column.dim() != 2 || column.scalar_type() != at::kLong)) return fail("The column \"input_ids\" is not [rows, tokens] of int64.");
+        if (column.size(0) != tensor.size(0))
+            return fail("The column \"" + name + "\" has " + std::to_string(column.size(0)) + " rows, \"" + first + "\" has " + std::to_string(tensor.size(0)) + ".",
+                        "All columns need the same number of rows.");
+    }
+    return std::shared_ptr<TensorDataset>(new TensorDataset(std::move(columns)));
+}
+
+Row TensorDataset::get(std::int64_t index) const {
+    Row row;
+    const bool hasTokens = m_columns.contains("input_ids");
+    for (const auto& [name, tensor] : m_columns) {
+        const at::Tensor value = tensor.select(0, index);
+        if (name == "input_ids") row.inputIds = value;
+        else if (name == "labels" && hasTokens) row.labels = value;
+        else row.columns.emplace(name, value);
+    }
+    return row;
+}
+
+std::int64_t TensorDataset::lengthOf(std::int64_t) const {
+    const auto tokens = m_columns.find("input_ids");
+    return tokens == m_columns.end() ? 1 : tokens->second.size(1);
+}
+
+std::vector<std::string> TensorDataset::columns() const {
+    std::vector<std::string> out;
+    for (const auto& [name, tensor] : m_columns) out.push_back(name);
+    return out;
 }
 
 std::int64_t validLabels(const Batch& batch) {

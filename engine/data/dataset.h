@@ -1,4 +1,4 @@
-// Rows of tokens by index: a two-method interface and decorators over it. Any position can be read directly, so that a resume needs only a
+// Rows by index, of tokens or of named columns: a two-method interface and decorators over it. Any position can be read directly, so that a resume needs only a
 // number. Letters in shapes: B rows of a batch, T tokens of a row.
 #pragma once
 
@@ -10,10 +10,11 @@
 
 namespace celloom::engine {
 
-/// One training sequence; all int64 [T]. Labels are not shifted; -100 is ignored.
+/// One training sequence; all int64 [T]. Labels are not shifted; -100 is ignored. Rows without tokens have columns alone.
 struct Row {
     at::Tensor inputIds, labels;
     at::Tensor segments, positions; // undefined where the row is one document
+    std::map<std::string, at::Tensor> columns = {}; // of the same shape in all rows
 };
 
 class Dataset {
@@ -21,6 +22,8 @@ public:
     virtual ~Dataset() = default;
     virtual std::int64_t size() const = 0;
     virtual Row get(std::int64_t index) const = 0;
+    /// Names of what each row has.
+    virtual std::vector<std::string> columns() const { return {"input_ids", "labels"}; }
     /// Tokens of a row.
     virtual std::int64_t lengthOf(std::int64_t index) const { return get(index).inputIds.size(0); }
     /// What fills rows up to the longest of their batch. Nothing attends to it (it comes last), and its labels are -100.
@@ -35,6 +38,7 @@ public:
     std::int64_t size() const override { return m_source.size(); }
     std::int64_t lengthOf(std::int64_t index) const override { return m_source.lengthOf(m_order[static_cast<std::size_t>(index)]); }
     std::int64_t padId() const override { return m_source.padId(); }
+    std::vector<std::string> columns() const override { return m_source.columns(); }
     Row get(std::int64_t index) const override { return m_source.get(m_order[static_cast<std::size_t>(index)]); }
 
 private:
@@ -49,11 +53,27 @@ public:
     std::int64_t size() const override { return static_cast<std::int64_t>(m_rows.size()); }
     std::int64_t lengthOf(std::int64_t index) const override { return m_source->lengthOf(m_rows[static_cast<std::size_t>(index)]); }
     std::int64_t padId() const override { return m_source->padId(); }
+    std::vector<std::string> columns() const override { return m_source->columns(); }
     Row get(std::int64_t index) const override { return m_source->get(m_rows[static_cast<std::size_t>(index)]); }
 
 private:
     std::shared_ptr<const Dataset> m_source;
     std::vector<std::int64_t> m_rows;
+};
+
+/// Tensors [N,…] by name, of the same N: row i has their [i]. "input_ids" [N,T] and "labels" beside them are tokens, as every text's.
+class TensorDataset : public Dataset {
+public:
+    /// No column, or columns with other numbers of rows, are an error.
+    static Result<std::shared_ptr<TensorDataset>> create(std::map<std::string, at::Tensor> columns);
+    std::int64_t size() const override { return m_columns.begin()->second.size(0); }
+    std::int64_t lengthOf(std::int64_t index) const override;
+    Row get(std::int64_t index) const override;
+    std::vector<std::string> columns() const override;
+
+private:
+    explicit TensorDataset(std::map<std::string, at::Tensor> columns) : m_columns(std::move(columns)) {}
+    std::map<std::string, at::Tensor> m_columns;
 };
 
 /// Rows [first, first + count) as a batch [B,T], filled up at their ends to the longest. Segments and positions appear where a row has

@@ -8,29 +8,23 @@
 #include <ATen/ops/isfinite.h>
 
 namespace celloom::engine {
-namespace {
-
-/// targets[b,t] = labels[b,t+1], the label of the next token; -100 at the row's end and where the next token begins another document.
 /// Shifting the labels spares a copy of the logits.
 at::Tensor shiftedTargets(const at::Tensor& labels, const at::Tensor& segments) {
+    at::NoGradGuard guard;
     at::Tensor targets = at::full_like(labels, kernels::kIgnoredTarget);
     const std::int64_t next = labels.size(1) - 1;
     if (next <= 0) return targets;
     targets.narrow(1, 0, next).copy_(labels.narrow(1, 1, next));
-    if (segments.defined())
-        targets.narrow(1, 0, next).masked_fill_(segments.narrow(1, 1, next) != segments.narrow(1, 0, next), kernels::kIgnoredTarget);
+    if (segments.defined()) {
+        const at::Tensor documents = segments.to(labels.device());
+        targets.narrow(1, 0, next).masked_fill_(documents.narrow(1, 1, next) != documents.narrow(1, 0, next), kernels::kIgnoredTarget);
+    }
     return targets;
 }
 
-} // namespace
-
 LossSum languageModelLoss(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& segments) {
     CELLOOM_CHECK(logits.dim() == 3 && labels.dim() == 2 && logits.size(0) == labels.size(0) && logits.size(1) == labels.size(1));
-    at::Tensor targets;
-    {
-        at::NoGradGuard guard;
-        targets = shiftedTargets(labels.to(logits.device()), segments.defined() ? segments.to(logits.device()) : segments).flatten();
-    }
+    const at::Tensor targets = shiftedTargets(labels.to(logits.device()), segments).flatten();
     LossSum loss;
     loss.count = targets.ne(kernels::kIgnoredTarget).sum().item<std::int64_t>(); // sync: the mean needs it
     loss.sum = kernels::crossEntropySum(logits.flatten(0, 1), targets);
@@ -39,7 +33,7 @@ LossSum languageModelLoss(const at::Tensor& logits, const at::Tensor& labels, co
 
 LossTargets lossTargets(const at::Tensor& labels, const at::Tensor& segments) {
     at::NoGradGuard guard;
-    const at::Tensor all = shiftedTargets(labels, segments.defined() ? segments.to(labels.device()) : segments).flatten();
+    const at::Tensor all = shiftedTargets(labels, segments).flatten();
     LossTargets out;
     out.positions = all.ne(kernels::kIgnoredTarget).nonzero().flatten();
     out.targets = all.index_select(0, out.positions);

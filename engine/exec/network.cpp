@@ -68,17 +68,9 @@ std::string shapesOf(const std::vector<at::Tensor>& tensors) {
 }
 
 Result<at::Tensor> inputNamed(const std::string& name, const Batch& batch) {
-    at::Tensor tensor;
-    if (name == "input_ids")
-        tensor = batch.inputIds;
-    else if (name == "attention_mask")
-        tensor = batch.attentionMask;
-    else if (name == "positions")
-        tensor = batch.positions;
-    else
-        return fail("this graph asks for an input \"" + name + "\", which text batches do not have.", "Graphs over input_ids can be run.");
-    if (!tensor.defined()) return fail("the batch has no \"" + name + "\".");
-    return tensor;
+    const at::Tensor tensor = batch.column(name);
+    if (tensor.defined()) return tensor;
+    return fail("this graph asks for an input \"" + name + "\", which the data do not have.", "Name a column of the data so, or the graph's input as the data do.");
 }
 
 // Masks, segments and positions that say nothing cost attention its fast path. They are looked at only where they lie on the CPU.
@@ -200,6 +192,20 @@ template <class T> void addOnce(std::vector<T>& list, const T& item) {
 }
 
 } // namespace
+
+at::Tensor Batch::column(const std::string& name) const {
+    if (name == "input_ids") return inputIds;
+    if (name == "labels" && labels.defined()) return labels;
+    if (name == "attention_mask") return attentionMask;
+    if (name == "positions" && positions.defined()) return positions;
+    const auto found = columns.find(name);
+    return found == columns.end() ? at::Tensor() : found->second;
+}
+
+std::int64_t Batch::rows() const {
+    if (inputIds.defined()) return inputIds.size(0);
+    return columns.empty() ? 0 : columns.begin()->second.size(0);
+}
 
 at::Generator generatorFor(std::uint64_t seed, const std::string& path) {
     return at::detail::createCPUGenerator(mixSeed(seed, hashOf(path)));

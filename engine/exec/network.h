@@ -29,6 +29,12 @@ struct Batch {
     at::Tensor segments;      // [B,T] int64, document number inside a packed row; attention stays inside one; undefined: one document
     at::Tensor positions;     // [B,T] int64; undefined: 0..T-1 (packed rows restart at each document)
     at::Tensor lengths;       // [B] int64, real tokens of each row: dynamic rotary scaling follows them; undefined: T for all rows
+    /// [B,…] by name, beside the tokens or instead of them: other inputs of the graph, other labels.
+    std::map<std::string, at::Tensor> columns = {};
+
+    /// "input_ids", "labels", "attention_mask", "positions" or a column; undefined where the batch has none.
+    [[nodiscard]] at::Tensor column(const std::string& name) const;
+    [[nodiscard]] std::int64_t rows() const; // B
 };
 
 /// Compute types by level: O0 all float32; O2 cells in `halfType` except normalisations, network output back to float32.
@@ -143,6 +149,9 @@ struct LossSum {
 };
 /// With segments, the first label of each document of a packed row is ignored.
 LossSum languageModelLoss(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& segments = {});
+
+/// targets[b,t] = labels[b,t+1], the label of the next token; -100 at the row's end and where the next token begins another document.
+at::Tensor shiftedTargets(const at::Tensor& labels, const at::Tensor& segments = {});
 
 /// The positions that predict a label which counts, in order, for ForwardOptions::headPositions.
 struct LossTargets {

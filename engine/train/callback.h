@@ -4,10 +4,16 @@
 #include "engine/exec/network.h"
 
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace celloom::engine {
 
+class Callback;
+class Dataset;
+class Loss;
+class Metric;
 class Model;
 class Optimizer;
 
@@ -23,14 +29,26 @@ struct CallbackParams {
     double gradNorm = 0, learningRate = 0, lossScale = 1;
     bool hasLossScale = false;
     std::int64_t tokens = 0;        // of the last step, padding included
-    double stepSeconds = 0;
+    double stepSeconds = 0, dataSeconds = 0; // dataSeconds: of these, until the step's batches were there
     bool isEmpty = false;           // the last step had no label that counts and changed nothing: it has no loss
     bool isOverflow = false;        // the last step changed nothing: its gradients overflowed under a loss scale
-    std::map<std::string, double> evalResults; // "eval_loss", "eval_perplexity": of the last evaluation
+    std::map<std::string, double> evalResults; // by metric, and "eval_loss": of the last evaluation; in fit gone after the epoch's end
     std::int64_t evalStep = -1;     // the step after which it was made
-    Model* trainNetwork = nullptr;
+    bool datasetSinkMode = false;   // as it was asked for; nothing hangs on it
+    std::int64_t deviceNumber = 1;
+    std::string parallelMode = "stand_alone";
+    std::int64_t lastSaveCkptStep = 0; // 0: none
+    std::string latestCkptFile;
+    const std::vector<Callback*>* listCallback = nullptr;
+    const Loss* lossFn = nullptr;
+    const Dataset *trainDataset = nullptr, *validDataset = nullptr;
+    const std::vector<Batch>* trainDatasetElement = nullptr; // the batches of the step; from its begin on
+    const Batch* evalDatasetElement = nullptr;               // from the begin of an evaluation's first step on
+    const std::map<std::string, std::shared_ptr<Metric>>* metrics = nullptr; // beside evalResults
+    Model *trainNetwork = nullptr, *evalNetwork = nullptr;
     Network* network = nullptr;
     Optimizer* optimizer = nullptr;
+    bool hasNetOutputs = false;
 
     [[nodiscard]] std::int64_t stepInEpoch() const { return batchNum > 0 ? (curStepNum - 1) % batchNum + 1 : 0; } // from 1
     [[nodiscard]] double epochs() const { return batchNum > 0 ? static_cast<double>(curStepNum) / static_cast<double>(batchNum) : 0; }

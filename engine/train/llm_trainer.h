@@ -53,10 +53,12 @@ private:
     Status prepareTokenRows();
     Status prepareConversations();
     void reportSamples(const ChatStatistics& count);
+    Result<std::shared_ptr<Loss>> makeLoss() const;
     Status loadWeightsToStartFrom();
     Status checkCorpus(const std::vector<CorpusFile>& files);
     Status measureBaseline();
 
+    // The callbacks of a run, and its training: llm_trainer_callbacks.cpp.
     Result<Model::End> train();
     Status save(std::int64_t bestStep);
     Status saveFinishedAdapter();

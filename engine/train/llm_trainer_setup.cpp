@@ -220,6 +220,13 @@ Status LLMTrainer::prepareTokenRows() {
     return {};
 }
 
+Result<std::shared_ptr<Loss>> LLMTrainer::makeLoss() const {
+    LanguageModelOptions options;
+    options.zLossWeight = m_recipe.real("train.z_loss") > 0 ? m_recipe.real("train.z_loss") : zLossWeightOf(m_network->model());
+    if (!(options.zLossWeight >= 0)) return fail("The model's z_loss_weight is " + numberText(options.zLossWeight) + ".", "Give 0 or more.", "model.overrides");
+    return std::make_shared<LanguageModelLoss>(options);
+}
+
 /// The checkpoint that is resumed from, else the recipe's model.weights, else what the network was drawn with.
 Status LLMTrainer::loadWeightsToStartFrom() {
     ModelOptions options;
@@ -231,16 +238,17 @@ Status LLMTrainer::loadWeightsToStartFrom() {
     options.runsEmptySteps = m_files.areInstructions && m_recipe.text("data.untrainable") == "keep";
     options.seed = static_cast<std::uint64_t>(m_recipe.integer("seed"));
     options.clipNorm = m_recipe.real("optimizer.clip_norm");
-    options.zLossWeight = m_recipe.real("train.z_loss") > 0 ? m_recipe.real("train.z_loss") : zLossWeightOf(m_network->model());
-    if (!(options.zLossWeight >= 0)) return fail("The model's z_loss_weight is " + numberText(options.zLossWeight) + ".", "Give 0 or more.", "model.overrides");
+    CELLOOM_TRY(loss, makeLoss());
     options.lossScale = LossScale::of(m_recipe);
-    m_model = std::make_unique<Model>(*m_network, *m_optimizer, recipe::Schedule{}, options);
+    CELLOOM_TRY(metrics, metricsNamed({"loss", "perplexity"}));
+    m_model = std::make_unique<Model>(*m_network, loss, m_optimizer.get(), metrics, options);
     if (m_model->planOf(*m_data.train).stepsPerEpoch() == 0)
         return fail("The data fills no step: it has " + std::to_string(m_data.train->size()) + " sequences, a step needs " +
                         std::to_string(options.batchSize * options.accumulation) + ".",
                     "Lower the batch size or the accumulation, or do not drop the last batch.", "train.batch_size");
     CELLOOM_TRY(schedule, recipe::scheduleOf(m_recipe, totalSteps()));
-    m_model = std::make_unique<Model>(*m_network, *m_optimizer, schedule, options);
+    options.schedule = std::move(schedule);
+    m_model = std::make_unique<Model>(*m_network, loss, m_optimizer.get(), metrics, options);
 
     if (const std::string& weights = m_recipe.text("model.weights"); !weights.empty() && (m_found.path.empty() || m_treatment.hasAdapters())) {
         CELLOOM_TRY(folder, openModelFolder(weights));

@@ -1,11 +1,11 @@
 #include "engine/train/model.h"
 
 #include "engine/data/dataset.h"
-#include "engine/exec/z_loss.h"
 #include "models/base/kill_points.h"
 
 #include <ATen/ops/_foreach_mul.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -24,6 +24,7 @@ Batch onDevice(Batch batch, at::Device device) {
     if (device.is_cpu()) return batch;
     for (at::Tensor* tensor : {&batch.inputIds, &batch.labels, &batch.attentionMask, &batch.segments, &batch.positions})
         if (tensor->defined()) *tensor = tensor->to(device);
+    for (auto& [name, tensor] : batch.columns) tensor = tensor.to(device);
     return batch;
 }
 
@@ -33,66 +34,85 @@ std::vector<Batch> gather(const Dataset& rows, const StepPlan& plan, std::int64_
     return out;
 }
 
+/// What a step's speed is told in: tokens, or rows where there are none.
+std::int64_t sizeOf(const std::vector<Batch>& batches) {
+    std::int64_t out = 0;
+    for (const Batch& batch : batches) out += batch.inputIds.defined() ? batch.inputIds.numel() : batch.rows();
+    return out;
+}
+
+/// What fit's evaluations left is gone after the epoch's end, as in MindSpore.
+void forgetEvaluation(CallbackParams& params) {
+    params.metrics = nullptr;
+    params.evalResults.clear();
+    params.evalStep = -1;
+}
+
+/// After an evaluation: the training's parameters again, with what the evaluation found.
+void goBackToTraining(const CallbackParams& training, CallbackParams& params) {
+    CallbackParams found = std::move(params);
+    params = training;
+    params.evalResults = std::move(found.evalResults);
+    params.evalStep = found.evalStep;
+    params.metrics = found.metrics;
+    params.validDataset = found.validDataset;
+    params.evalNetwork = found.evalNetwork;
+    params.evalDatasetElement = found.evalDatasetElement;
+}
+
 /// Each forward pass draws its dropout from a number of its own, so that a resume needs no more than the step.
 std::uint64_t dropoutSeed(std::uint64_t seed, std::int64_t step, std::size_t batch) {
     return (seed * 0x9E3779B97F4A7C15ull + static_cast<std::uint64_t>(step)) * 0xBF58476D1CE4E5B9ull + batch;
-}
-
-/// Where less than this part of the positions counts in the loss, the head computes those alone.
-constexpr double kFewLabels = 0.9;
-
-/// Loss and, where they were computed, all logits of a forward pass over the batch.
-struct Pass {
-    LossSum loss;
-    at::Tensor logits; // of all positions, or undefined
-};
-
-Result<Pass> lossOf(Network& network, const Batch& batch, ForwardOptions options, bool needsAllLogits) {
-    if (!needsAllLogits && network.logitsComeFromTheHead()) {
-        const LossTargets targets = lossTargets(batch.labels, batch.segments);
-        if (targets.targets.size(0) == 0) return Pass{}; // nothing to compute
-        if (static_cast<double>(targets.targets.size(0)) < kFewLabels * static_cast<double>(targets.all)) {
-            options.headPositions = targets.positions;
-            CELLOOM_TRY(outputs, network.forward(batch, options));
-            return Pass{languageModelLoss(outputs.at("logits"), targets), {}};
-        }
-    }
-    CELLOOM_TRY(outputs, network.forward(batch, options));
-    const at::Tensor& logits = outputs.at("logits");
-    return Pass{languageModelLoss(logits, batch.labels, batch.segments), logits};
 }
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// MindSpore's fit evaluates at epoch ends.
-class EpochEvaluation : public Callback {
-public:
-    EpochEvaluation(Model& model, const Dataset& validation, const std::vector<Callback*>& callbacks, std::int64_t frequency)
-        : m_model(model), m_validation(validation), m_callbacks(callbacks), m_frequency(frequency) {}
-    Status onTrainEpochEnd(RunContext& context) override {
-        if (context.originalArgs().curEpochNum % m_frequency != 0) return {};
-        return m_model.evaluate(m_validation, context, m_callbacks).map([](const auto&) {});
-    }
+bool isEvaluationDue(const TrainArguments& arguments, std::int64_t epoch) {
+    const std::vector<std::int64_t>& epochs = arguments.validEpochs;
+    return epochs.empty() ? epoch % arguments.validFrequency == 0 : std::find(epochs.begin(), epochs.end(), epoch) != epochs.end();
+}
 
-private:
-    Model& m_model;
-    const Dataset& m_validation;
-    const std::vector<Callback*>& m_callbacks;
-    std::int64_t m_frequency;
-};
+bool countsInAStep(const std::vector<LossTerm>& terms, const std::vector<std::int64_t>& items) {
+    for (std::size_t t = 0; t < terms.size(); ++t)
+        if (items[t] > 0 && !terms[t].isRegularizer) return true;
+    return false;
+}
+
+/// What each term's sum over a step is divided by. Gradients of Reduction::None are those of the sum, the reported value is the mean.
+std::vector<double> divisorsOf(const std::vector<LossTerm>& terms, const std::vector<std::int64_t>& items, bool isReported) {
+    std::vector<double> out;
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+        const bool isMean = terms[t].reduction == Reduction::Mean || (isReported && terms[t].reduction == Reduction::None);
+        out.push_back(isMean ? static_cast<double>(std::max<std::int64_t>(items[t], 1)) : 1.0);
+    }
+    return out;
+}
+
+/// Sums by term, each added up where it lies.
+void add(std::vector<at::Tensor>& totals, const std::vector<at::Tensor>& sums) {
+    totals.resize(sums.size());
+    for (std::size_t t = 0; t < sums.size(); ++t) {
+        if (!sums[t].defined()) continue;
+        totals[t] = totals[t].defined() ? totals[t].add(sums[t].detach()) : sums[t].detach();
+    }
+}
+
+std::vector<double> readAll(const std::vector<at::Tensor>& sums) {
+    std::vector<double> out;
+    for (const at::Tensor& sum : sums) out.push_back(sum.defined() ? sum.item<double>() : 0); // sync
+    return out;
+}
 
 } // namespace
 
 double Evaluation::perplexity() const { return std::exp(loss); }
 
-Model::Model(Network& network, Optimizer& optimizer, recipe::Schedule schedule, ModelOptions options)
-    : m_network(network), m_optimizer(optimizer), m_schedule(std::move(schedule)), m_options(std::move(options)) {}
+Model::Model(Network& network, std::shared_ptr<const Loss> loss, Optimizer* optimizer, Metrics metrics, ModelOptions options)
+    : m_network(network), m_loss(std::move(loss)), m_optimizer(optimizer), m_metrics(std::move(metrics)), m_options(std::move(options)) {}
 
-Result<std::map<std::string, at::Tensor>> Model::predict(const Batch& inputs) {
-    return m_network.forward(inputs);
-}
+Result<Outputs> Model::predict(const Batch& inputs) { return m_network.forward(inputs); }
 
 StepPlan Model::planOf(const Dataset& rows) const { return {rows.size(), m_options.batchSize, m_options.accumulation, m_options.tail}; }
 
@@ -100,74 +120,127 @@ void Model::restore(const State& state) {
     m_step = state.step;
     m_fixedRate = state.fixedRate;
     m_options.lossScale.restore(state.lossScale);
+    m_earlierSteps = state.earlierSteps;
+    m_isRestored = true;
 }
 
-Result<Model::End> Model::train(std::int64_t totalSteps, const Dataset& rows, const std::vector<Callback*>& callbacks) {
+Result<Model::End> Model::trainTo(std::int64_t totalSteps, const Dataset& trainDataset, const std::vector<Callback*>& callbacks) {
+    CELLOOM_TRY_STATUS(checkTraining(trainDataset, callbacks));
+    return run({trainDataset, nullptr, callbacks, {}, 0, totalSteps});
+}
+
+Result<Model::End> Model::train(std::int64_t epoch, const Dataset& trainDataset, const std::vector<Callback*>& callbacks, const TrainArguments& arguments) {
+    return trainEpochs(epoch, trainDataset, nullptr, callbacks, arguments);
+}
+
+Result<Model::End> Model::fit(std::int64_t epoch, const Dataset& trainDataset, const Dataset& validDataset, const std::vector<Callback*>& callbacks,
+                              const TrainArguments& arguments) {
+    CELLOOM_TRY_STATUS(checkEvaluation(validDataset, callbacks));
+    return trainEpochs(epoch, trainDataset, &validDataset, callbacks, arguments);
+}
+
+Result<Model::End> Model::trainEpochs(std::int64_t epoch, const Dataset& rows, const Dataset* validation, const std::vector<Callback*>& callbacks,
+                                      const TrainArguments& arguments) {
+    CELLOOM_TRY_STATUS(checkTraining(rows, callbacks));
+    CELLOOM_TRY_STATUS(checkArguments(epoch, arguments));
+    const std::int64_t perEpoch = planOf(rows).stepsPerEpoch(), first = arguments.initialEpoch * perEpoch;
+    if (!m_isRestored && m_step != first) {
+        if (m_step > 0) m_earlierSteps += m_step - first; // the schedule goes on
+        m_step = first;
+    }
+    m_isRestored = false;
+    return run({rows, validation, callbacks, arguments, first, epoch * perEpoch});
+}
+
+/// Training as an outline; a call of trainTo may begin and end in the middle of an epoch.
+Result<Model::End> Model::run(const Course& course) {
     RunContext context;
     CallbackParams& params = context.originalArgs();
-    params.batchNum = planOf(rows).stepsPerEpoch();
-    CELLOOM_CHECK(params.batchNum > 0);
-    params.epochNum = (totalSteps + params.batchNum - 1) / params.batchNum;
-    params.totalSteps = totalSteps;
-    params.curStepNum = m_step;
+    describe(course, params);
+    m_divergence = {};
+
+    CELLOOM_TRY_STATUS(tell(course.callbacks, &Callback::onTrainBegin, context));
+    while (m_step < course.totalSteps && !context.isStopRequested()) {
+        params.curEpochNum = m_step / params.batchNum + 1;
+        CELLOOM_TRY_STATUS(tell(course.callbacks, &Callback::onTrainEpochBegin, context));
+        CELLOOM_TRY_STATUS(runEpoch(course, context));
+        if (m_divergence.step > 0) return End::Diverged;
+        if (course.validation && isEvaluationDue(course.arguments, params.curEpochNum))
+            CELLOOM_TRY_STATUS(evaluate(*course.validation, context, course.callbacks).map([](const auto&) {}));
+        CELLOOM_TRY_STATUS(tell(course.callbacks, &Callback::onTrainEpochEnd, context));
+        if (course.validation) forgetEvaluation(params);
+    }
+    CELLOOM_TRY_STATUS(tell(course.callbacks, &Callback::onTrainEnd, context));
+    return m_step < course.totalSteps ? End::Stopped : End::Finished;
+}
+
+void Model::describe(const Course& course, CallbackParams& params) {
+    params.batchNum = planOf(course.rows).stepsPerEpoch();
+    params.totalSteps = course.totalSteps - course.firstStep;
+    params.epochNum = (params.totalSteps + params.batchNum - 1) / params.batchNum;
+    params.curStepNum = m_step - course.firstStep;
     params.curEpochNum = m_step / params.batchNum;
+    params.datasetSinkMode = course.arguments.datasetSinkMode;
     params.hasLossScale = m_options.lossScale.isOn();
+    params.listCallback = &course.callbacks;
+    params.lossFn = m_loss.get();
+    params.trainDataset = &course.rows;
     params.trainNetwork = this;
     params.network = &m_network;
-    params.optimizer = &m_optimizer;
+    params.optimizer = m_optimizer;
+}
 
-    CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onTrainBegin, context));
-    while (m_step < totalSteps && !context.isStopRequested()) {
-        params.curEpochNum = m_step / params.batchNum + 1;
-        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onTrainEpochBegin, context));
-        CELLOOM_TRY_STATUS(runEpoch(rows, context, callbacks));
-        if (m_divergence.step > 0) return End::Diverged;
-        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onTrainEpochEnd, context));
-    }
-    CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onTrainEnd, context));
-    return m_step < totalSteps ? End::Stopped : End::Finished;
+void Model::record(const StepResult& result, CallbackParams& params) const {
+    params.netOutputs = result.loss;
+    params.hasNetOutputs = true;
+    params.gradNorm = result.gradNorm;
+    params.tokens = sizeOf(m_batches);
+    params.isOverflow = result.isOverflow;
+    params.isEmpty = result.isEmpty;
 }
 
 /// The steps from m_step to the end of its epoch, or to the end of the run.
-Status Model::runEpoch(const Dataset& rows, RunContext& context, const std::vector<Callback*>& callbacks) {
+Status Model::runEpoch(const Course& course, RunContext& context) {
     CallbackParams& params = context.originalArgs();
-    const StepPlan plan = planOf(rows);
-    const std::int64_t epoch = m_step / params.batchNum, end = std::min((epoch + 1) * params.batchNum, params.totalSteps);
-    const auto shuffled = m_options.shuffle ? std::make_unique<ShuffledDataset>(rows, m_options.seed, epoch, m_options.groupsByLength ? m_options.batchSize : 0) : nullptr;
-    const Dataset& ordered = shuffled ? static_cast<const Dataset&>(*shuffled) : rows;
+    const StepPlan plan = planOf(course.rows);
+    const std::int64_t epoch = m_step / params.batchNum, end = std::min((epoch + 1) * params.batchNum, course.totalSteps);
+    const std::int64_t grouped = m_options.groupsByLength ? m_options.batchSize : 0;
+    const auto shuffled = m_options.shuffle ? std::make_unique<ShuffledDataset>(course.rows, m_options.seed, epoch, grouped) : nullptr;
+    const Dataset& ordered = shuffled ? static_cast<const Dataset&>(*shuffled) : course.rows;
 
     while (m_step < end && !context.isStopRequested()) {
-        params.curStepNum = m_step + 1;
-        params.learningRate = m_fixedRate.value_or(m_schedule.rateAt(m_step));
+        const auto begin = std::chrono::steady_clock::now();
+        m_batches = gather(ordered, plan, m_step % params.batchNum);
+        params.curStepNum = m_step - course.firstStep + 1;
+        params.trainDatasetElement = &m_batches;
+        params.dataSeconds = secondsSince(begin);
+        params.learningRate = m_fixedRate.value_or(m_options.schedule.rateAt(m_earlierSteps + m_step));
         params.lossScale = m_options.lossScale.value();
-        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onTrainStepBegin, context));
+        CELLOOM_TRY_STATUS(tell(course.callbacks, &Callback::onTrainStepBegin, context));
+
         const auto start = std::chrono::steady_clock::now();
-        CELLOOM_TRY(result, trainStep(ordered, plan, m_step % params.batchNum, params.learningRate));
-        params.netOutputs = result.loss;
-        params.gradNorm = result.gradNorm;
-        params.tokens = result.tokens;
-        params.isOverflow = result.isOverflow;
-        params.isEmpty = result.isEmpty;
-        params.stepSeconds = secondsSince(start);
+        CELLOOM_TRY(result, trainStep(m_batches, params.learningRate));
+        record(result, params);
+        params.stepSeconds = params.dataSeconds + secondsSince(start);
         if (isDiverged(result, params)) return {};
         ++m_step;
-        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onTrainStepEnd, context));
+        CELLOOM_TRY_STATUS(tell(course.callbacks, &Callback::onTrainStepEnd, context));
     }
     return {};
 }
 
-Result<Model::StepResult> Model::trainStep(const Dataset& ordered, const StepPlan& plan, std::int64_t stepInEpoch, double learningRate) {
+Result<LossValues> Model::forward(const Batch& batch, const ForwardOptions& options) { return m_loss->of(m_network, batch, options); }
+
+Result<Model::StepResult> Model::trainStep(const std::vector<Batch>& batches, double learningRate) {
     StepResult result;
-    const std::vector<Batch> batches = gather(ordered, plan, stepInEpoch);
-    for (const Batch& batch : batches) result.tokens += batch.inputIds.numel();
-    m_optimizer.zeroGrad();
+    m_optimizer->zeroGrad();
     CELLOOM_TRY(loss, accumulateGradients(batches));
     killPoint("step");
     result.isEmpty = !loss;
     if (result.isEmpty) return result;
     result.loss = *loss;
 
-    const std::vector<at::Tensor> gradients = m_optimizer.gradients();
+    const std::vector<at::Tensor> gradients = m_optimizer->gradients();
     if (m_options.lossScale.isOn()) at::_foreach_mul_(gradients, 1 / m_options.lossScale.value());
     result.gradNorm = globalNorm(gradients); // not finite as soon as one gradient is not
     const bool isFinite = std::isfinite(result.loss) && std::isfinite(result.gradNorm);
@@ -179,42 +252,47 @@ Result<Model::StepResult> Model::trainStep(const Dataset& ordered, const StepPla
 
     if (m_options.clipNorm > 0) clipByNorm(gradients, result.gradNorm, m_options.clipNorm);
     m_isIntact = false;
-    m_optimizer.step(learningRate);
+    m_optimizer->step(learningRate);
     m_isIntact = true;
     return result;
 }
 
-/// Forward and backward of each batch; the loss is the sum over all valid tokens of the step divided by their number, so that it does
-/// not matter how the rows are spread over batches. A z-loss is averaged alike, over all positions of the step. Nothing: no label counts.
+/// Forward and backward of each batch. Each term of the loss is its sum over all items of the step divided by their number, so that it does not
+/// matter how the rows are spread over batches. Nothing: no label counts.
 Result<std::optional<double>> Model::accumulateGradients(const std::vector<Batch>& batches) {
-    std::int64_t valid = 0;
-    for (const Batch& batch : batches) valid += validLabels(batch);
-    if (valid == 0 && m_options.runsEmptySteps) return std::optional<double>();
-    if (valid == 0)
+    const std::vector<LossTerm>& terms = m_loss->terms();
+    std::vector<std::vector<std::int64_t>> items;
+    std::vector<std::int64_t> stepItems(terms.size(), 0);
+    for (const Batch& batch : batches) {
+        items.push_back(m_loss->items(batch));
+        for (std::size_t t = 0; t < terms.size(); ++t) stepItems[t] += items.back()[t];
+    }
+    if (!countsInAStep(terms, stepItems)) {
+        if (m_options.runsEmptySteps) return std::optional<double>();
         return fail("Step " + std::to_string(m_step + 1) + " has no token to learn from: all its labels are -100.", "Check the labels of the data.", "data.train");
-    std::int64_t positions = 0;
-    for (const Batch& batch : batches) positions += batch.inputIds.size(0) * (batch.inputIds.size(1) - 1);
-    const double perPosition = m_options.zLossWeight / static_cast<double>(positions);
-    at::Tensor total, zTotal;
-    const auto add = [](at::Tensor& sum, const at::Tensor& part) { sum = sum.defined() ? sum.add(part.detach()) : part.detach(); };
+    }
+    const std::vector<double> divisors = divisorsOf(terms, stepItems, false), reported = divisorsOf(terms, stepItems, true);
+    std::vector<at::Tensor> totals;
     for (std::size_t b = 0; b < batches.size(); ++b) {
-        if (validLabels(batches[b]) == 0 && m_options.zLossWeight <= 0) continue;
-        const Batch batch = onDevice(batches[b], m_network.options().device);
+        if (std::all_of(items[b].begin(), items[b].end(), [](std::int64_t count) { return count == 0; })) continue;
         ForwardOptions options;
         options.training = true;
         options.dropoutSeed = dropoutSeed(m_options.seed, m_step, b);
-        CELLOOM_TRY(pass, lossOf(m_network, batch, options, m_options.zLossWeight > 0));
-        at::Tensor objective = pass.loss.sum.mul(m_options.lossScale.value() / static_cast<double>(valid));
-        add(total, pass.loss.sum);
-        if (m_options.zLossWeight > 0) {
-            const ZLossSum squares = zLossSum(pass.logits);
-            objective = objective.add(squares.sum.mul(m_options.lossScale.value() * perPosition));
-            add(zTotal, squares.sum);
+        CELLOOM_TRY(values, forward(onDevice(batches[b], m_network.options().device), options));
+        at::Tensor objective;
+        for (std::size_t t = 0; t < terms.size(); ++t) {
+            if (!values.sums[t].defined()) continue;
+            const at::Tensor part = values.sums[t].mul(m_options.lossScale.value() * terms[t].weight / divisors[t]);
+            objective = objective.defined() ? objective.add(part) : part;
         }
-        objective.backward();
+        add(totals, values.sums);
+        values.compared.clear(); // nobody measures a training step: its outputs need not outlive their gradients
+        if (objective.defined()) objective.backward();
     }
-    const double zLoss = zTotal.defined() ? zTotal.item<double>() * perPosition : 0; // sync
-    return std::optional(total.item<double>() / static_cast<double>(valid) + zLoss); // sync
+    double loss = 0;
+    const std::vector<double> sums = readAll(totals); // sync
+    for (std::size_t t = 0; t < sums.size(); ++t) loss += terms[t].weight * (sums[t] / reported[t]);
+    return std::optional(loss);
 }
 
 bool Model::isDiverged(const StepResult& result, const CallbackParams& params) {
@@ -230,52 +308,75 @@ bool Model::isDiverged(const StepResult& result, const CallbackParams& params) {
     return true;
 }
 
-Result<Model::End> Model::fit(std::int64_t epochs, const Dataset& rows, const Dataset& validation, const std::vector<Callback*>& callbacks,
-                              std::int64_t validFrequency) {
-    EpochEvaluation evaluation(*this, validation, callbacks, validFrequency);
-    std::vector<Callback*> all{&evaluation}; // first, so that the others see its results at the epoch's end
-    all.insert(all.end(), callbacks.begin(), callbacks.end());
-    return train(epochs * planOf(rows).stepsPerEpoch(), rows, all);
+Result<std::optional<Evaluation>> Model::evaluate(const Dataset& validDataset, const std::vector<Callback*>& callbacks) {
+    RunContext context;
+    return evaluate(validDataset, context, callbacks);
 }
 
-Result<std::optional<Evaluation>> Model::evaluate(const Dataset& rows, RunContext& context, const std::vector<Callback*>& callbacks,
+Result<std::optional<Evaluation>> Model::evaluate(const Dataset& validDataset, RunContext& context, const std::vector<Callback*>& callbacks,
                                                   std::int64_t maxBatches) {
+    CELLOOM_TRY_STATUS(checkEvaluation(validDataset, callbacks));
     CallbackParams& params = context.originalArgs();
     const CallbackParams training = params; // the callbacks see the evaluation's numbers meanwhile
-    const std::int64_t batches = (rows.size() + m_options.batchSize - 1) / m_options.batchSize;
+    const std::int64_t batches = (validDataset.size() + m_options.batchSize - 1) / m_options.batchSize;
     params.mode = "eval";
     params.batchNum = maxBatches > 0 ? std::min(batches, maxBatches) : batches;
     params.curStepNum = 0;
+    params.validDataset = &validDataset;
+    params.evalNetwork = this;
     CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalBegin, context));
     CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEpochBegin, context));
-    double sum = 0;
+    CELLOOM_TRY(result, evaluateBatches(validDataset, context, callbacks));
+    const bool isStopped = context.isStopRequested();
+    if (!isStopped) {
+        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEpochEnd, context));
+        params.metrics = &m_metrics;
+        params.evalResults = result.metrics;
+        params.evalResults["eval_loss"] = result.loss;
+        params.evalStep = training.curStepNum;
+        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEnd, context));
+    }
+    goBackToTraining(training, params);
+    return isStopped ? std::nullopt : std::optional(std::move(result));
+}
+
+Result<Evaluation> Model::evaluateBatches(const Dataset& rows, RunContext& context, const std::vector<Callback*>& callbacks) {
+    CallbackParams& params = context.originalArgs();
+    for (const auto& [name, metric] : m_metrics) metric->clear();
+    LossMetric loss;
     Evaluation result;
     while (params.curStepNum < params.batchNum && !context.isStopRequested()) {
         const std::int64_t first = params.curStepNum++ * m_options.batchSize;
+        const Batch gathered = collate(rows, first, std::min(m_options.batchSize, rows.size() - first));
+        const std::vector<std::int64_t> items = m_loss->items(gathered);
+        m_evalBatch = onDevice(gathered, m_network.options().device);
+        params.evalDatasetElement = &m_evalBatch;
         CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalStepBegin, context));
-        const Batch batch = onDevice(collate(rows, first, std::min(m_options.batchSize, rows.size() - first)), m_network.options().device);
-        CELLOOM_TRY(pass, lossOf(m_network, batch, {}, false));
-        sum += pass.loss.count > 0 ? pass.loss.sum.item<double>() : 0; // sync
-        result.tokens += pass.loss.count;
+        if (countsInAStep(m_loss->terms(), items)) {
+            CELLOOM_TRY(values, forward(m_evalBatch, {}));
+            const std::vector<double> sums = readAll(values.sums); // sync
+            const MetricInput input{m_evalBatch, *m_loss, values, sums, items};
+            LossMetric ofBatch;
+            CELLOOM_TRY_STATUS(ofBatch.update(input));
+            CELLOOM_TRY(value, ofBatch.eval());
+            params.netOutputs = value;
+            CELLOOM_TRY_STATUS(loss.update(input));
+            for (const auto& [name, metric] : m_metrics) CELLOOM_TRY_STATUS(metric->update(input));
+            for (std::size_t t = 0; t < items.size(); ++t) result.items += m_loss->terms()[t].isRegularizer ? 0 : items[t];
+        }
         killPoint("evaluation");
         CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalStepEnd, context));
     }
-    const bool isStopped = context.isStopRequested();
-    if (!isStopped && result.tokens == 0)
+    if (context.isStopRequested()) return result;
+    if (result.items == 0)
         return fail("The validation data has no label that counts: all are -100.", "Check its labels, or leave it out.", "data.validation");
-    result.loss = sum / static_cast<double>(result.tokens);
-    if (!isStopped) {
-        params.evalResults = {{"eval_loss", result.loss}, {"eval_perplexity", result.perplexity()}};
-        params.evalStep = training.curStepNum;
-        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEpochEnd, context));
-        CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEnd, context));
+    CELLOOM_TRY(mean, loss.eval());
+    result.loss = mean;
+    for (const auto& [name, metric] : m_metrics) {
+        CELLOOM_TRY(value, metric->eval());
+        result.metrics[name] = value;
     }
-    const auto results = params.evalResults;
-    const std::int64_t evalStep = params.evalStep;
-    params = training;
-    params.evalResults = results;
-    params.evalStep = evalStep;
-    return isStopped ? std::nullopt : std::optional(result);
+    return result;
 }
 
 } // namespace celloom::engine

@@ -1,10 +1,11 @@
 // Training, evaluation and their loop, in the manner of MindSpore's Model: what happens in a step is here, what happens around it in callbacks.
-// Letters in shapes: B rows, T tokens, V vocabulary.
 #pragma once
 
 #include "engine/data/step_plan.h"
 #include "engine/train/callback.h"
+#include "engine/train/loss.h"
 #include "engine/train/loss_scale.h"
+#include "engine/train/metric.h"
 #include "engine/train/optimizer.h"
 #include "models/recipe/schedule.h"
 
@@ -17,6 +18,7 @@ namespace celloom::engine {
 class Dataset;
 
 struct ModelOptions {
+    recipe::Schedule schedule; // of the learning rate
     std::int64_t batchSize = 8;
     std::int64_t accumulation = 1; // batches a step
     EpochTail tail = EpochTail::Run;
@@ -24,38 +26,56 @@ struct ModelOptions {
     bool groupsByLength = false; // shuffled batches of rows of about the same length
     std::uint64_t seed = 0; // of the shuffle and of dropout
     double clipNorm = 0;    // 0: off
-    double zLossWeight = 0; // 0: off; see z_loss.h. Counts in training, not in an evaluation
     LossScale lossScale;
     bool runsEmptySteps = false; // a step whose labels are all ignored changes nothing; otherwise it is an error
 };
 
+/// MindSpore's further arguments of train and fit.
+struct TrainArguments {
+    std::int64_t initialEpoch = 0; // epochs already done: training begins with the one after
+    bool datasetSinkMode = false;  // accepted, without effect: steps, callbacks and numbers are the same, as MindSpore's on a CPU
+    std::int64_t sinkSize = -1;    // only -1, whole epochs
+    std::int64_t validFrequency = 1;       // fit: an evaluation at the end of each so many epochs …
+    std::vector<std::int64_t> validEpochs; // … or at the end of these, where there are any
+};
+
 struct Evaluation {
-    double loss = 0; // mean over all valid tokens of the data
-    std::int64_t tokens = 0;
+    double loss = 0;        // mean over all items of the data
+    std::int64_t items = 0; // of language models: valid tokens
+    std::map<std::string, double> metrics;
     [[nodiscard]] double perplexity() const;
 };
 
+/// May be subclassed: forward and trainStep are what a training usually differs in.
 class Model {
 public:
-    /// Network and optimizer are used, not owned.
-    Model(Network& network, Optimizer& optimizer, recipe::Schedule schedule, ModelOptions options);
+    /// Network and optimizer are used, not owned. Loss and optimizer may be null where nothing is trained, metrics empty where nothing is
+    /// evaluated; what is missing is said by train, fit and evaluate.
+    Model(Network& network, std::shared_ptr<const Loss> loss, Optimizer* optimizer, Metrics metrics, ModelOptions options);
+    virtual ~Model() = default;
 
     enum class End {
         Finished, // all steps done
         Stopped,  // a callback asked for it
         Diverged  // a loss or a gradient was NaN or infinite; the weights are those of the step before: see divergence()
     };
-    /// Runs steps step()+1 … totalSteps, epoch after epoch.
-    Result<End> train(std::int64_t totalSteps, const Dataset& rows, const std::vector<Callback*>& callbacks);
-    /// As train for whole epochs, with an evaluation at the end of each `validFrequency`th one.
-    Result<End> fit(std::int64_t epochs, const Dataset& rows, const Dataset& validation, const std::vector<Callback*>& callbacks,
-                    std::int64_t validFrequency = 1);
-    /// Nothing where a callback asked to stop meanwhile. `maxBatches` 0: all of the data.
-    Result<std::optional<Evaluation>> evaluate(const Dataset& rows, RunContext& context, const std::vector<Callback*>& callbacks = {},
+    /// Epochs initialEpoch + 1 … epoch. Called again, it trains again, and the learning rate's schedule goes on. After restore() it goes on
+    /// where the state was taken.
+    Result<End> train(std::int64_t epoch, const Dataset& trainDataset, const std::vector<Callback*>& callbacks = {}, const TrainArguments& arguments = {});
+    /// As train, with an evaluation at the end of epochs, before the callbacks hear of that end.
+    Result<End> fit(std::int64_t epoch, const Dataset& trainDataset, const Dataset& validDataset, const std::vector<Callback*>& callbacks = {},
+                    const TrainArguments& arguments = {});
+    /// Steps step() + 1 … totalSteps, epoch after epoch: for runs, which end at a step and go on after a kill.
+    Result<End> trainTo(std::int64_t totalSteps, const Dataset& trainDataset, const std::vector<Callback*>& callbacks);
+
+    /// MindSpore's eval: the metrics by name. Nothing where a callback asked to stop meanwhile.
+    Result<std::optional<Evaluation>> evaluate(const Dataset& validDataset, const std::vector<Callback*>& callbacks = {});
+    /// In the middle of a training, whose parameters the callbacks see again afterwards. `maxBatches` 0: all of the data.
+    Result<std::optional<Evaluation>> evaluate(const Dataset& validDataset, RunContext& context, const std::vector<Callback*>& callbacks = {},
                                                std::int64_t maxBatches = 0);
 
     /// The network's outputs for the inputs, by name; nothing is learned. Text is generated by TextGenerator.
-    Result<std::map<std::string, at::Tensor>> predict(const Batch& inputs);
+    Result<Outputs> predict(const Batch& inputs);
 
     [[nodiscard]] StepPlan planOf(const Dataset& rows) const;
     [[nodiscard]] std::int64_t step() const { return m_step; } // steps done
@@ -77,26 +97,59 @@ public:
         std::int64_t step = 0;
         std::optional<double> fixedRate;
         LossScale::State lossScale;
+        std::int64_t earlierSteps = 0; // of the schedule, by earlier calls of train
     };
-    [[nodiscard]] State state() const { return {m_step, m_fixedRate, m_options.lossScale.state()}; }
+    [[nodiscard]] State state() const { return {m_step, m_fixedRate, m_options.lossScale.state(), m_earlierSteps}; }
     void restore(const State& state);
 
-private:
+protected:
     struct StepResult {
         double loss = 0, gradNorm = 0;
-        std::int64_t tokens = 0;
         bool isOverflow = false, isEmpty = false;
     };
-    Result<StepResult> trainStep(const Dataset& ordered, const StepPlan& plan, std::int64_t stepInEpoch, double learningRate);
+    /// The network and its loss on one batch, which lies on the network's device.
+    virtual Result<LossValues> forward(const Batch& batch, const ForwardOptions& options);
+    /// One update from batches whose gradients are taken together.
+    virtual Result<StepResult> trainStep(const std::vector<Batch>& batches, double learningRate);
+
+    Network& network() { return m_network; }
+    Optimizer& optimizer() { return *m_optimizer; }
+    const ModelOptions& options() const { return m_options; }
+
+private:
+    /// One call of train, fit or trainTo.
+    struct Course {
+        const Dataset& rows;
+        const Dataset* validation;
+        const std::vector<Callback*>& callbacks;
+        TrainArguments arguments;
+        std::int64_t firstStep, totalSteps; // what MindSpore's cur_step_num counts from; where it ends
+    };
+    Result<End> trainEpochs(std::int64_t epoch, const Dataset& rows, const Dataset* validation, const std::vector<Callback*>& callbacks,
+                            const TrainArguments& arguments);
+    Result<End> run(const Course& course);
+    Status runEpoch(const Course& course, RunContext& context);
+    void describe(const Course& course, CallbackParams& params);
+    void record(const StepResult& result, CallbackParams& params) const;
+    // model_checks.cpp
+    Status checkTraining(const Dataset& rows, const std::vector<Callback*>& callbacks) const;
+    Status checkEvaluation(const Dataset& rows, const std::vector<Callback*>& callbacks) const;
+    Status checkColumns(const Dataset& rows) const;
+    Status checkArguments(std::int64_t epoch, const TrainArguments& arguments) const;
+
     Result<std::optional<double>> accumulateGradients(const std::vector<Batch>& batches);
-    Status runEpoch(const Dataset& rows, RunContext& context, const std::vector<Callback*>& callbacks);
+    Result<Evaluation> evaluateBatches(const Dataset& rows, RunContext& context, const std::vector<Callback*>& callbacks);
     bool isDiverged(const StepResult& result, const CallbackParams& params);
 
     Network& m_network;
-    Optimizer& m_optimizer;
-    recipe::Schedule m_schedule;
+    std::shared_ptr<const Loss> m_loss;
+    Optimizer* m_optimizer;
+    Metrics m_metrics;
     ModelOptions m_options;
-    std::int64_t m_step = 0;
+    std::int64_t m_step = 0, m_earlierSteps = 0;
+    bool m_isRestored = false;
+    std::vector<Batch> m_batches; // of the step at work
+    Batch m_evalBatch;
     std::optional<double> m_fixedRate;
     bool m_isIntact = true;
     Divergence m_divergence;

@@ -53,7 +53,7 @@ struct Training {
     std::unique_ptr<Optimizer> optimizer;
     std::unique_ptr<Model> model;
 
-    explicit Training(ModelOptions options, double rate = 1e-2, std::uint64_t seed = 1) {
+    explicit Training(ModelOptions options, double rate = 1e-2, std::uint64_t seed = 1, LanguageModelOptions loss = {}) {
         graph::Expansion expansion = graph::expand(must(families::buildPreset("baichuan-tiny")), {{"vocab", std::int64_t(20)}, {"hidden", std::int64_t(16)}, {"layers", std::int64_t(2)}, {"heads", std::int64_t(2)}, {"intermediate", std::int64_t(24)}});
         if (!expansion.ok()) qFatal("%s", expansion.firstError().text().c_str());
         const auto treatment = must(recipe::resolve(expansion.model, {}));
@@ -62,10 +62,9 @@ struct Training {
         networkOptions.initStd = 0.2;
         network = must(Network::create(std::move(expansion.model), treatment, networkOptions));
         optimizer = must(makeOptimizer(recipe::Recipe(), network->parameters(), treatment));
-        recipe::Schedule schedule;
-        schedule.type = "constant";
-        schedule.peak = rate;
-        model = std::make_unique<Model>(*network, *optimizer, schedule, options);
+        options.schedule.type = "constant";
+        options.schedule.peak = rate;
+        model = std::make_unique<Model>(*network, std::make_shared<LanguageModelLoss>(loss), optimizer.get(), must(metricsNamed({"loss"})), options);
     }
     std::vector<double> losses(std::int64_t steps, const Dataset& data) {
         struct Listener : Callback {
@@ -75,7 +74,7 @@ struct Training {
                 return {};
             }
         } listener;
-        if (must(model->train(steps, data, {&listener})) != Model::End::Finished) qFatal("not finished");
+        if (must(model->trainTo(steps, data, {&listener})) != Model::End::Finished) qFatal("not finished");
         return listener.values;
     }
     double largestDifference(const Training& other) const {
@@ -154,7 +153,7 @@ private Q_SLOTS:
     void eventsComeInMindSporesOrder() {
         Training training(options(1, 1));
         Recorder recorder;
-        QVERIFY(training.model->train(2 * 3, rows(3), {&recorder}));
+        QVERIFY(training.model->train(2, rows(3), {&recorder}));
         const json fixture = semantics();
         json expected = json::array();
         for (const json& entry : fixture["callback_trace_2_epochs_of_3_steps"])
@@ -191,9 +190,7 @@ private Q_SLOTS:
 
     void zLossIsTheMeanOverThePositionsOfTheStep() {
         const ListDataset data({row({1, 2, 3, 4}, {1, 2, 3, 4}), row({5, 6, 7, 8}, {-100, -100, 7, -100})});
-        ModelOptions one = options(2, 1), two = options(1, 2);
-        one.zLossWeight = two.zLossWeight = 0.3;
-        Training together(one), apart(two), without(options(2, 1));
+        Training together(options(2, 1), 1e-2, 1, {.zLossWeight = 0.3}), apart(options(1, 2), 1e-2, 1, {.zLossWeight = 0.3}), without(options(2, 1));
         const Batch batch = collate(data, 0, 2);
         const at::Tensor logits = must(together.network->forward(batch)).at("logits");
         double squares = 0; // by the definition: six positions predict a token, ignored labels too
@@ -240,8 +237,8 @@ private Q_SLOTS:
         RunContext context;
         const auto one = must(big.model->evaluate(data, context)), other = must(small.model->evaluate(data, context));
         QVERIFY(one && other);
-        QCOMPARE(one->tokens, std::int64_t(15));
-        QCOMPARE(other->tokens, std::int64_t(15));
+        QCOMPARE(one->items, std::int64_t(15));
+        QCOMPARE(other->items, std::int64_t(15));
         QVERIFY(std::abs(one->loss - other->loss) < 1e-6);
         QVERIFY(std::abs(one->perplexity() - std::exp(one->loss)) < 1e-9);
     }
@@ -264,7 +261,7 @@ private Q_SLOTS:
         settings.lossScale = LossScale::dynamic(3e38, 2, 1000); // loss × 3e38 overflows float32 until it was halved often enough
         Training training(settings), untouched(options(2, 1));
         Recorder recorder;
-        QVERIFY(must(training.model->train(1, rows(4), {&recorder})) == Model::End::Finished);
+        QVERIFY(must(training.model->trainTo(1, rows(4), {&recorder})) == Model::End::Finished);
         QCOMPARE(training.largestDifference(untouched), 0.0); // no weight
         QCOMPARE(training.optimizer->state().at("steps").item<double>(), 0.0); // no optimizer step
         QCOMPARE(training.model->step(), std::int64_t(1)); // the count of steps goes on

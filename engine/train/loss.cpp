@@ -1,0 +1,71 @@
+#include "engine/train/loss.h"
+
+#include "engine/data/dataset.h"
+#include "engine/exec/z_loss.h"
+#include "engine/kernels/cross_entropy.h"
+
+#include <algorithm>
+
+namespace celloom::engine {
+namespace {
+
+/// Where less than this part of the positions counts in the loss, the head computes those alone.
+constexpr double kFewLabels = 0.9;
+
+} // namespace
+
+Result<LossValues> Loss::of(Network& network, const Batch& batch, const ForwardOptions& options) const {
+    CELLOOM_TRY(outputs, network.forward(batch, options));
+    return values(outputs, batch);
+}
+
+std::vector<std::string> Loss::labels() const {
+    std::vector<std::string> out;
+    for (const LossTerm& term : terms())
+        if (std::find(out.begin(), out.end(), term.label) == out.end()) out.push_back(term.label);
+    return out;
+}
+
+LanguageModelLoss::LanguageModelLoss(LanguageModelOptions options) : m_options(options) {
+    m_terms.push_back({});
+    if (options.zLossWeight > 0) m_terms.push_back({.name = "z_loss", .weight = options.zLossWeight, .isRegularizer = true});
+}
+
+std::vector<std::int64_t> LanguageModelLoss::items(const Batch& batch) const {
+    std::vector<std::int64_t> out{validLabels(batch)};
+    if (m_terms.size() > 1) out.push_back(batch.inputIds.size(0) * (batch.inputIds.size(1) - 1));
+    return out;
+}
+
+Result<LossValues> LanguageModelLoss::values(const Outputs& outputs, const Batch& batch) const {
+    return ofAllPositions(outputs, batch, m_options.zLossWeight > 0);
+}
+
+Result<LossValues> LanguageModelLoss::ofAllPositions(const Outputs& outputs, const Batch& batch, bool hasZLoss) const {
+    const auto found = outputs.find("logits");
+    if (found == outputs.end()) return fail("The network has no output \"logits\", which the loss of language models reads.", "Name the head's output so.");
+    const at::Tensor& logits = found->second;
+    const at::Tensor targets = shiftedTargets(batch.labels.to(logits.device()), batch.segments).flatten();
+    LossValues out{{kernels::crossEntropySum(logits.flatten(0, 1), targets)}, {{logits.detach().flatten(0, 1), targets}}};
+    if (hasZLoss) out.sums.push_back(zLossSum(logits).sum);
+    out.sums.resize(m_terms.size());
+    out.compared.resize(m_terms.size());
+    return out;
+}
+
+Result<LossValues> LanguageModelLoss::of(Network& network, const Batch& batch, const ForwardOptions& options) const {
+    const bool hasZLoss = m_options.zLossWeight > 0 && options.training; // it looks at every position
+    const LossTargets targets = hasZLoss ? LossTargets() : lossTargets(batch.labels, batch.segments);
+    const bool areFew = !hasZLoss && network.logitsComeFromTheHead() && static_cast<double>(targets.targets.size(0)) < kFewLabels * static_cast<double>(targets.all);
+    ForwardOptions asked = options;
+    if (areFew) asked.headPositions = targets.positions;
+    CELLOOM_TRY(outputs, network.forward(batch, asked));
+    if (!areFew) return ofAllPositions(outputs, batch, hasZLoss);
+    const at::Tensor& logits = outputs.at("logits");
+    LossValues out{{languageModelLoss(logits, targets).sum}, {{logits.detach().flatten(0, 1), targets.targets}}};
+    out.sums.resize(m_terms.size());
+    out.compared.resize(m_terms.size());
+    return out;
+}
+
+} // namespace celloom::engine
