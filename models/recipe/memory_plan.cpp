@@ -421,13 +421,13 @@ void Simulation::lossBackward() {
     Storage gradient = activation(m_logits.bytes());
     if (m_options.hasZLoss) m_ledger.touch(Kind::Activations, m_logits.bytes());
     m_lossOwn = {};
+    m_logits = {}; // the step does not keep what nobody measures
     for (const graph::NamedValue& output : m_model.outputs) addGradient(output.value, gradient, kFloatBytes);
 }
 
 void Simulation::backward() {
     lossBackward();
     for (std::size_t i = m_cells.size(); i-- > 0;) backwardCell(i);
-    m_logits = {};
     m_gradients.assign(m_model.values.size(), {});
 }
 
