@@ -62,7 +62,7 @@ void writeLine(const Message& event) {
 
 int runTryChild(const ChatPlace& place, std::chrono::seconds idle) {
     ::signal(SIGPIPE, SIG_IGN);
-    static Requests requests; // its thread goes on until the process ends
+    static Requests& requests = *new Requests; // never destroyed: its thread goes on until the process ends
     ChatSession session(place, writeLine);
     while (true) {
         const bool isWriting = session.isWriting();
