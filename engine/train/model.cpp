@@ -142,8 +142,9 @@ Result<Model::End> Model::fit(std::int64_t epoch, const Dataset& trainDataset, c
 Result<Model::End> Model::trainEpochs(std::int64_t epoch, const Dataset& rows, const Dataset* validation, const std::vector<Callback*>& callbacks,
                                       const TrainArguments& arguments) {
     CELLOOM_TRY_STATUS(checkTraining(rows, callbacks));
-    CELLOOM_TRY_STATUS(checkArguments(epoch, arguments));
-    const std::int64_t perEpoch = planOf(rows).stepsPerEpoch(), first = arguments.initialEpoch * perEpoch;
+    const std::int64_t perEpoch = planOf(rows).stepsPerEpoch();
+    CELLOOM_TRY_STATUS(checkArguments(epoch, perEpoch, arguments));
+    const std::int64_t first = arguments.initialEpoch * perEpoch;
     if (!m_isRestored && m_step != first) {
         if (m_step > 0) m_earlierSteps += m_step - first; // the schedule goes on
         m_step = first;

@@ -135,7 +135,8 @@ private:
     Status checkTraining(const Dataset& rows, const std::vector<Callback*>& callbacks) const;
     Status checkEvaluation(const Dataset& rows, const std::vector<Callback*>& callbacks) const;
     Status checkColumns(const Dataset& rows) const;
-    Status checkArguments(std::int64_t epoch, const TrainArguments& arguments) const;
+    Status checkArguments(std::int64_t epoch, std::int64_t stepsPerEpoch, const TrainArguments& arguments) const;
+    Status checkBatches() const;
 
     Result<std::optional<double>> accumulateGradients(const std::vector<Batch>& batches);
     Result<Evaluation> evaluateBatches(const Dataset& rows, RunContext& context, const std::vector<Callback*>& callbacks);

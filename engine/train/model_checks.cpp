@@ -4,9 +4,13 @@
 #include "models/base/text.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace celloom::engine {
 namespace {
+
+constexpr std::int64_t kMostRows = std::int64_t{1} << 31; // of a batch, and batches of a step: their product can be counted
 
 bool contains(const std::vector<std::string>& list, const std::string& name) { return std::find(list.begin(), list.end(), name) != list.end(); }
 
@@ -33,12 +37,20 @@ bool updates(const Optimizer& optimizer, const Network& network) {
 
 } // namespace
 
+/// What an epoch is divided by; a recipe's ranges hold this, a caller of the library may not.
+Status Model::checkBatches() const {
+    for (const auto& [number, name] : {std::pair(m_options.batchSize, "batch size"), std::pair(m_options.accumulation, "accumulation")})
+        if (number < 1 || number > kMostRows) return fail(std::string("The ") + name + " is " + std::to_string(number) + ".", "Give 1 or more, and not more than there can be rows.", "options");
+    return {};
+}
+
 Status Model::checkTraining(const Dataset& rows, const std::vector<Callback*>& callbacks) const {
     if (!m_loss) return fail("The model has no loss to make small.", "Give it one when it is made.", "loss");
     if (!m_optimizer) return fail("The model has no optimizer.", "Give it one when it is made; without, it evaluates and predicts only.", "optimizer");
     if (!updates(*m_optimizer, m_network))
         return fail("The optimizer's parameters are not those of this network.", "Make the optimizer from the network's parameters.", "optimizer");
     CELLOOM_TRY_STATUS(checkCallbacks(callbacks));
+    CELLOOM_TRY_STATUS(checkBatches());
     if (planOf(rows).stepsPerEpoch() == 0)
         return fail("The data fills no step: it has " + std::to_string(rows.size()) + " rows, a step needs " +
                         std::to_string(m_options.batchSize * m_options.accumulation) + ".",
@@ -50,6 +62,7 @@ Status Model::checkEvaluation(const Dataset& rows, const std::vector<Callback*>&
     if (!m_loss) return fail("The model has no loss to evaluate with.", "Give it one when it is made.", "loss");
     if (m_metrics.empty()) return fail("The model has no metrics to evaluate.", "Give it some when it is made: \"loss\", say.", "metrics");
     CELLOOM_TRY_STATUS(checkCallbacks(callbacks));
+    CELLOOM_TRY_STATUS(checkBatches());
     if (rows.size() == 0) return fail("The validation data is empty.", "Give rows, or leave the evaluation out.", "data.validation");
     return checkColumns(rows);
 }
@@ -72,8 +85,10 @@ Status Model::checkColumns(const Dataset& rows) const {
     return {};
 }
 
-Status Model::checkArguments(std::int64_t epoch, const TrainArguments& arguments) const {
+Status Model::checkArguments(std::int64_t epoch, std::int64_t stepsPerEpoch, const TrainArguments& arguments) const {
     if (epoch <= 0) return fail("The number of epochs is " + std::to_string(epoch) + ".", "Give 1 or more.", "epoch");
+    if (epoch > std::numeric_limits<std::int64_t>::max() / stepsPerEpoch)
+        return fail("The number of epochs, " + std::to_string(epoch) + ", makes more steps than can be counted.", "Give fewer.", "epoch");
     if (arguments.initialEpoch < 0) return fail("initial_epoch is " + std::to_string(arguments.initialEpoch) + ".", "Give 0 or more.", "initial_epoch");
     if (epoch <= arguments.initialEpoch)
         return fail("The number of epochs, " + std::to_string(epoch) + ", is not above initial_epoch, " + std::to_string(arguments.initialEpoch) + ": none is left.",

@@ -12,6 +12,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 using namespace celloom;
@@ -216,6 +217,22 @@ private Q_SLOTS:
             QCOMPARE(2 * training.model->planOf(data).stepsPerEpoch(), std::int64_t(steps));
             QCOMPARE(training.losses(steps, data).size(), std::size_t(steps));
         }
+    }
+
+    void numbersThatCannotBeCountedWithAreRefused() {
+        const ListDataset data = rows(4);
+        // 0 divides, and a product past 2^63 - 1 wraps: a recipe's ranges hold both off, a caller of the library meets Model alone.
+        for (const ModelOptions& wrong : {options(0, 1), options(1, 0), options(-1, 1), options(std::int64_t{1} << 62, 4)}) {
+            Training training(wrong);
+            const auto trained = training.model->train(1, data, {});
+            QVERIFY(!trained && trained.error().place == "options");
+            QVERIFY(!training.model->evaluate(data));
+        }
+        Training training(options(1, 1));
+        const auto trained = training.model->train(std::numeric_limits<std::int64_t>::max(), data, {}); // times 4 steps
+        QVERIFY(!trained);
+        QCOMPARE(trained.error().place, std::string("epoch"));
+        QCOMPARE(training.model->step(), std::int64_t{0});
     }
 
     void aPackedDocumentEqualsTheDocumentAlone() { // cases.md 13
