@@ -44,7 +44,7 @@ public:
         if (!killAt.isEmpty()) environment.insert("CELLOOM_TEST_KILL_AT", killAt);
         process.setProcessEnvironment(environment);
         process.start(QStringLiteral(CELLOOM_BIN "/celloom-engine"), {"child", QString::fromStdString(folder.path.string())});
-        if (!process.waitForFinished(300000)) process.kill();
+        if (!process.waitForFinished(300000 * CELLOOM_TEST_TIME_FACTOR)) process.kill();
         return {process.exitStatus() == QProcess::CrashExit, process.exitCode(), QString::fromUtf8(process.readAllStandardOutput()),
                 QString::fromUtf8(process.readAllStandardError())};
     }

@@ -50,7 +50,7 @@ class TestFinetune : public QObject {
     QByteArray verb(const QStringList& arguments, int* code) {
         QProcess process;
         process.start(QStringLiteral(CELLOOM_BIN "/celloom-engine"), arguments);
-        if (!process.waitForFinished(300000)) process.kill();
+        if (!process.waitForFinished(300000 * CELLOOM_TEST_TIME_FACTOR)) process.kill();
         *code = process.exitCode();
         const QByteArray messages = process.readAllStandardError();
         if (!messages.isEmpty()) qInfo("%s", messages.constData());

@@ -149,9 +149,9 @@ void TestGenerateVerbs::anInterruptedFileGoesOn() {
         const auto before = count();
         QProcess process;
         process.start(CELLOOM_BIN "/celloom-engine", command("cut.jsonl"));
-        QTRY_VERIFY_WITH_TIMEOUT(count() > before, 60000);
+        QTRY_VERIFY_WITH_TIMEOUT(count() > before, 60000 * CELLOOM_TEST_TIME_FACTOR);
         ::kill(static_cast<pid_t>(process.processId()), signal);
-        QVERIFY(process.waitForFinished(60000));
+        QVERIFY(process.waitForFinished(60000 * CELLOOM_TEST_TIME_FACTOR));
         QVERIFY(count() < 400);
         if (signal != SIGINT) continue;
         QCOMPARE(process.exitCode(), int(protocol::Interrupted));

@@ -107,7 +107,7 @@ void TestModelVerbs::predictRefusesBeforeItWritesAnything() {
     QProcess shell;
     shell.start("/bin/sh",
                 {"-c", "exec \"$0\" predict --json --model m --prompt \"$(printf '\\377\\376')\"", CELLOOM_BIN "/celloom-engine"});
-    QVERIFY(shell.waitForFinished(60000));
+    QVERIFY(shell.waitForFinished(60000 * CELLOOM_TEST_TIME_FACTOR));
     QVERIFY(shell.exitStatus() == QProcess::NormalExit);
     QCOMPARE(shell.exitCode(), int(protocol::BadInput));
     QVERIFY(shell.readAllStandardError().contains("UTF-8"));

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kPatience = 60000; // ms; how long a test waits before it calls something stuck
+constexpr int kPatience = 60000 * CELLOOM_TEST_TIME_FACTOR; // ms; how long a test waits before it calls something stuck
 const QString kEngine = QStringLiteral(CELLOOM_BIN "/celloom-engine");
 const fs::path kTokenizer = CELLOOM_FIXTURES "/tokenizer/sp_bpe_prefix.model";
 

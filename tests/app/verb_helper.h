@@ -20,7 +20,7 @@ struct Outcome {
 inline Outcome runEngine(const QStringList& arguments) {
     QProcess process;
     process.start(CELLOOM_BIN "/celloom-engine", arguments);
-    if (!process.waitForFinished(120000)) process.kill();
+    if (!process.waitForFinished(120000 * CELLOOM_TEST_TIME_FACTOR)) process.kill();
     return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, process.readAllStandardOutput().toStdString(),
             process.readAllStandardError().toStdString()};
 }

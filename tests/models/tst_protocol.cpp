@@ -10,6 +10,7 @@
 #include <QTest>
 #include <array>
 #include <filesystem>
+#include <future>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -247,12 +248,13 @@ void TestProtocol::progressGoesOutAtMostTenTimesASecondAndTheLastOneArrives() {
     const auto close = qScopeGuard([&] { ::close(*fd); });
     QVERIFY(sendLine(*fd, {{"type", "control"}, {"id", 1}, {"action", "save"}}));
     QCOMPARE(receive(*fd, 1).size(), std::size_t{1}); // now it is surely connected
+    auto received = std::async(std::launch::async, [&] { return receive(*fd, 100000); }); // a reader that keeps up, however long it takes
     store::Progress progress;
     const auto begin = std::chrono::steady_clock::now();
     for (progress.step = 0; progress.step < 100000; ++progress.step) (*link)->progress(progress, progress.step);
     const auto periods = (std::chrono::steady_clock::now() - begin) / 100ms;
     link->reset(); // sends what is left
-    const auto events = receive(*fd, 100000);
+    const auto events = received.get();
     QVERIFY(!events.empty());
     QVERIFY(static_cast<long>(events.size()) <= periods + 2);
     QVERIFY(events.back()["step"] == 99999);

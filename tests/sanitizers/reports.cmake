@@ -1,0 +1,16 @@
+# Sanitizers write what they find to files in REPORTS, one a process: so that what a child process of a test did is seen, too.
+# MODE=clear empties the folder before the tests; MODE=show fails when there are any after them.
+file(GLOB reports ${REPORTS}/*)
+if(MODE STREQUAL "clear")
+  file(REMOVE_RECURSE ${REPORTS})
+  file(MAKE_DIRECTORY ${REPORTS})
+  return()
+endif()
+foreach(report IN LISTS reports)
+  file(READ ${report} text LIMIT 6000)
+  message("== ${report}\n${text}")
+endforeach()
+list(LENGTH reports count)
+if(count)
+  message(FATAL_ERROR "${count} processes were reported by a sanitizer; the files above are in ${REPORTS}.")
+endif()
