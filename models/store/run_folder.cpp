@@ -1,5 +1,8 @@
 #include "models/store/run_folder.h"
 
+#include "models/base/files.h"
+#include "models/base/text.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -14,6 +17,7 @@ namespace {
 
 constexpr std::array<const char*, 9> kStateNames{"queued",   "preparing", "running", "paused",     "stopping",
                                                  "finished", "stopped",   "failed",  "interrupted"};
+constexpr const char* kLastNumberFile = ".last-number"; // in runs/
 constexpr std::size_t kMaxNameBytes = 80; // of a folder's name, which may be 255 bytes long on most disks
 
 Error folderError(const std::string& what, const fs::path& path, int code) {
@@ -60,6 +64,15 @@ std::string folderName(const std::string& name) {
     }
     while (!out.empty() && out.back() == '-') out.pop_back();
     return out.empty() ? "run" : out;
+}
+
+/// The highest number that was ever given: that of a deleted run means no other one later. 0 where there is none.
+int lastNumber(const Workspace& workspace) {
+    const std::vector<RunFolder> known = workspace.allRuns();
+    const int newest = known.empty() ? 0 : known.back().number();
+    int given = 0;
+    const auto text = readFile(workspace.runs() / kLastNumberFile, 64); // not there in workspaces of earlier versions
+    return text && readNumber(std::string_view(*text).substr(0, text->find('\n')), given) ? std::max(newest, given) : newest;
 }
 
 Status makeFolder(const fs::path& path) {
@@ -166,8 +179,7 @@ Result<Workspace> Workspace::openForReading(const fs::path& path) {
 }
 
 Result<RunFolder> Workspace::createRun(const std::string& name) const {
-    const std::vector<RunFolder> known = allRuns();
-    const int first = known.empty() ? 1 : known.back().number() + 1;
+    const int first = lastNumber(*this) + 1;
     for (int number = first; number < first + 10000; ++number) {
         // The bare number is made first, so that two processes never hold the same one; then it gets its full name.
         const fs::path claim = runs() / digitsOf(number);
@@ -178,6 +190,10 @@ Result<RunFolder> Workspace::createRun(const std::string& name) const {
         const std::vector<RunFolder> now = allRuns();
         const bool isTaken = std::any_of(now.begin(), now.end(), [&](const RunFolder& run) { return run.number() == number; });
         const RunFolder folder{runs() / (digitsOf(number) + "-" + folderName(name))};
+        if (const Status noted = isTaken ? Status() : writeFileAtomically(runs() / kLastNumberFile, std::to_string(number) + "\n"); !noted) {
+            ::rmdir(claim.c_str());
+            return tl::unexpected(noted.error());
+        }
         if (!isTaken && ::rename(claim.c_str(), folder.path.c_str()) == 0) return folder;
         const int code = errno;
         ::rmdir(claim.c_str());

@@ -4,6 +4,7 @@
 //     celloom.db                      index of runs, notes, tags (the broker and the window write it, children never)
 //     broker.lock                     locked by the living broker; where it listens
 //     cache/                          tokenised data, keyed by content and settings
+//     runs/.last-number               the highest number that a run was given
 //     runs/0042-baichuan-tiny/
 //       recipe.json                   the complete recipe as it was submitted
 //       run.json                      name, time of creation, parent, whether it waits in the queue (index.h): the broker's
@@ -63,7 +64,8 @@ struct Workspace {
     static Result<Workspace> open(const std::filesystem::path& path);
     /// Makes nothing: for a workspace on a read-only disk. Fails when it is none.
     static Result<Workspace> openForReading(const std::filesystem::path& path);
-    /// Takes the next number and makes the folder (exclusively: two processes never get the same one).
+    /// Takes the next number and makes the folder (exclusively: two processes never get the same one). A number is never given twice, also when
+    /// its run was deleted.
     Result<RunFolder> createRun(const std::string& name) const;
     /// By number ("42"), folder name or path; "last" is the newest.
     [[nodiscard]] Result<RunFolder> findRun(const std::string& text) const;

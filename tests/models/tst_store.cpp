@@ -86,6 +86,7 @@ private Q_SLOTS:
     void numbersAreGivenOnceEvenToTwoProcesses();
     void namesOfRunsBecomeSafeFolderNames_data();
     void namesOfRunsBecomeSafeFolderNames();
+    void aDeletedRunsNumberIsNeverGivenAgain();
     void runsAreFoundByNumberNameAndLast();
     void rebuildingTheIndexKeepsNotesAndTags();
     void aRunThatNobodySawEndingIsInterrupted();
@@ -439,6 +440,17 @@ void TestStore::namesOfRunsBecomeSafeFolderNames() {
     QCOMPARE(QString::fromStdString(run->name()), folder);
     QVERIFY(fs::is_directory(run->path));
     QVERIFY(run->path.parent_path() == workspace->runs());
+}
+
+void TestStore::aDeletedRunsNumberIsNeverGivenAgain() {
+    QTemporaryDir folder;
+    const auto workspace = Workspace::open(in(folder, "w"));
+    QVERIFY(workspace.has_value());
+    for (int number = 1; number <= 3; ++number) QCOMPARE(workspace->createRun("a")->number(), number);
+    fs::remove_all(workspace->findRun("3")->path);
+    QCOMPARE(workspace->createRun("b")->number(), 4);
+    fs::remove(workspace->runs() / ".last-number"); // a workspace of an earlier version
+    QCOMPARE(workspace->createRun("c")->number(), 5);
 }
 
 void TestStore::runsAreFoundByNumberNameAndLast() {
