@@ -1,6 +1,7 @@
 // Places where a test may ask for the process to die, so that recovery is tested at that very place.
 // CELLOOM_TEST_KILL_AT="commit:37" in the environment raises SIGKILL the 37th time killPoint("commit") is reached.
-// "killed at commit" goes to stderr first. Unset, a kill point costs one comparison.
+// Several orders are separated by commas: the first that comes true counts. "killed at commit" goes to stderr first. Unset, a kill point
+// costs one comparison.
 #pragma once
 
 #include <string_view>
