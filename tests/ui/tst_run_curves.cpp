@@ -32,7 +32,17 @@ private Q_SLOTS:
         RunCurves curves;
         curves.add({row(1, 5), row(2, 4, 1, true), row(2, 4.5, 2), row(3, 4.2, 3)});
         QCOMPARE(curves.curve("train/loss").value, (std::vector<double>{5, 4.5, 4.2}));
-        QCOMPARE(curves.superseded("train/loss").value, (std::vector<double>{4}));
+        QCOMPARE(curves.superseded("train/loss", XAxis::Step).y, (std::vector<double>{4}));
+    }
+
+    void partsThatWereRunAgainTwiceStandAtTheirSteps() {
+        RunCurves curves;
+        curves.add({row(1, 5), row(2, 4, 1, true), row(3, 3, 2, true), row(2, 4.1, 7, true), row(3, 3.1, 8, true), row(2, 4.2, 9)});
+        QCOMPARE(curves.superseded("train/loss", XAxis::Step).x, (std::vector<double>{2, 2, 3, 3}));
+        QCOMPARE(curves.superseded("train/loss", XAxis::Step).y, (std::vector<double>{4, 4.1, 3, 3.1}));
+        QCOMPARE(curves.superseded("train/loss", XAxis::Time).x, (std::vector<double>{1, 2, 7, 8}));
+        QCOMPARE(curves.superseded("train/loss", XAxis::Time).y, (std::vector<double>{4, 3, 4.1, 3.1}));
+        QCOMPARE(curves.curve("train/loss").value, (std::vector<double>{5, 4.2}));
     }
 
     void axesAreStepEpochAndTimeSinceTheFirstRow() {

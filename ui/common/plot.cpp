@@ -74,10 +74,10 @@ struct Plot::Private {
         for (std::size_t i = 0; i < lines.size(); ++i) {
             QColor color = theme.color(lines[i].color);
             color.setAlphaF(static_cast<float>(lines[i].opacity));
-            QPen pen(color, lines[i].width, lines[i].isDashed ? Qt::DashLine : Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin);
+            QPen pen(color, lines[i].width, lines[i].isPointsOnly ? Qt::NoPen : lines[i].isDashed ? Qt::DashLine : Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin);
             series[i]->setPen(pen);
-            series[i]->setPointsVisible(lines[i].hasPoints);
-            series[i]->setMarkerSize(2.5);
+            series[i]->setPointsVisible(lines[i].hasPoints || lines[i].isPointsOnly);
+            series[i]->setMarkerSize(lines[i].isPointsOnly ? 1.8 : 2.5);
         }
         marks->setColor(theme.color("bad"));
         marks->setBorderColor(theme.color("surface"));
@@ -185,7 +185,9 @@ struct Plot::Private {
         yAxis->setLabelsVisible(hasData);
         yAxis->setGridLineVisible(hasData);
         const int most = std::clamp(static_cast<int>(chart->plotArea().width() / 50), 2, 10);
-        setRange(*xAxis, from, to, niceStep(to - from, most));
+        // A run that diverged ends with its mark: room for the right half of it.
+        const double room = !view && !bad.empty() ? 0.02 * (to - from) : 0;
+        setRange(*xAxis, from, to + room, niceStep(to - from, most));
         QList<QPointF> markPoints;
         for (double x : bad) markPoints.append({x, justAboveBottom()});
         marks->replace(markPoints);

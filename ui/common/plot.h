@@ -20,6 +20,7 @@ struct PlotLine {
     bool isDashed = false;
     bool marksNotFinite = false; // NaN and infinities of this line are marked at the bottom
     bool hasPoints = false;      // each point shows: for what is measured seldom
+    bool isPointsOnly = false;   // nothing joins them: for what is no single curve
 };
 
 /// The plot only looks at the data; whoever owns it calls redraw() after changing it.

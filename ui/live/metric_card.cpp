@@ -20,7 +20,9 @@ std::vector<PlotLine> linesOf(const std::vector<MetricLook>& looks) {
             for (int i = 0; i < 3; ++i) lines.push_back({look.color, 1.2, 0.8, true});
             continue;
         }
-        lines.push_back({look.color, 1, 0.3, true});                                                                         // superseded
+        PlotLine old{look.color, 1, 0.4}; // superseded
+        old.isPointsOnly = true;
+        lines.push_back(old);
         lines.push_back({look.color, look.isSmoothed ? 1.0 : 1.6, look.isSmoothed ? 0.35 : 1, false, true, look.hasPoints}); // as measured
         lines.push_back({look.color, 2});                                                                                    // smoothed
     }
@@ -75,8 +77,8 @@ void MetricCard::show(const RunCurves& curves) {
             m_plot->setData(3 * i, {&m_levelX, &m_levelY, true});
             continue;
         }
-        const Curve& old = curves.superseded(m_looks[i].metric);
-        m_plot->setData(3 * i, {&old.x(m_axis), &old.value, m_showsSuperseded});
+        const RunCurves::Points& old = curves.superseded(m_looks[i].metric, m_axis);
+        m_plot->setData(3 * i, {&old.x, &old.y, m_showsSuperseded});
         m_plot->setData(3 * i + 1, {&curve.x(m_axis), &curve.value, true});
         m_plot->setData(3 * i + 2, {&curve.x(m_axis), &curve.smooth, m_looks[i].isSmoothed});
     }

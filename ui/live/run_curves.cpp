@@ -39,6 +39,19 @@ void RunCurves::append(Curve& curve, const store::MetricRow& row) {
     curve.value.push_back(row.name == kMemory ? row.value / kGiB : row.value);
 }
 
+void RunCurves::appendSuperseded(const store::MetricRow& row) {
+    if (m_firstTime < 0) m_firstTime = row.time;
+    const double value = row.name == kMemory ? row.value / kGiB : row.value;
+    std::array<Points, 3>& all = m_superseded[row.name];
+    const std::array<double, 3> at{static_cast<double>(row.step), row.epoch, row.time - m_firstTime};
+    for (std::size_t axis = 0; axis < all.size(); ++axis) {
+        Points& points = all[axis]; // a part that was run again begins a little before the end of the one before
+        const auto place = std::upper_bound(points.x.begin(), points.x.end(), at[axis]) - points.x.begin();
+        points.x.insert(points.x.begin() + place, at[axis]);
+        points.y.insert(points.y.begin() + place, value);
+    }
+}
+
 void RunCurves::add(const std::vector<store::MetricRow>& rows) {
     for (store::MetricRow row : rows) {
         if (row.name == kBaseline) {
@@ -46,7 +59,7 @@ void RunCurves::add(const std::vector<store::MetricRow>& rows) {
             row.value = std::log(row.value);
         }
         if (row.isSuperseded) {
-            append(m_superseded[row.name], row);
+            appendSuperseded(row);
             continue;
         }
         Curve& curve = m_curves[row.name];
@@ -76,10 +89,10 @@ const Curve& RunCurves::curve(const std::string& name) const {
     return found == m_curves.end() ? none : found->second;
 }
 
-const Curve& RunCurves::superseded(const std::string& name) const {
-    static const Curve none;
+const RunCurves::Points& RunCurves::superseded(const std::string& name, XAxis axis) const {
+    static const Points none;
     const auto found = m_superseded.find(name);
-    return found == m_superseded.end() ? none : found->second;
+    return found == m_superseded.end() ? none : found->second.at(static_cast<std::size_t>(axis));
 }
 
 } // namespace celloom::ui

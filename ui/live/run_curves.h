@@ -4,6 +4,7 @@
 #include "models/store/run_store.h"
 
 #include <cstdint>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -35,8 +36,11 @@ public:
 
     /// Rows that count. An unknown name is an empty curve.
     [[nodiscard]] const Curve& curve(const std::string& name) const;
-    /// Rows that a resume has run again.
-    [[nodiscard]] const Curve& superseded(const std::string& name) const;
+    /// Rows that a resume has run again: of all such parts together, so that one x may have several values. x never falls.
+    struct Points {
+        std::vector<double> x, y;
+    };
+    [[nodiscard]] const Points& superseded(const std::string& name, XAxis axis) const;
 
 private:
     struct Smoother {
@@ -44,9 +48,11 @@ private:
         double push(double value, double past);
     };
     void append(Curve& curve, const store::MetricRow& row);
+    void appendSuperseded(const store::MetricRow& row);
     void resmooth();
 
-    std::map<std::string, Curve> m_curves, m_superseded;
+    std::map<std::string, Curve> m_curves;
+    std::map<std::string, std::array<Points, 3>> m_superseded; // by axis
     std::map<std::string, Smoother> m_smoothers;
     double m_past = 0.9;
     double m_firstTime = -1;
