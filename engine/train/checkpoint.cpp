@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kStateSchema = 1;
 constexpr const char* kPrefix = "step-";
+constexpr const char* kDamagedPrefix = "damaged-";
 
 /// The whole model; of a run with adapters only these, since the base lies elsewhere and does not change.
 Status writeModel(const CheckpointContent& content, const fs::path& folder) {
@@ -75,6 +76,8 @@ std::string toJson(const RunProgressState& state) {
                 {"callback_json", parsedTexts(state.callbackJson)},
                 {"corpus", json::parse(toJson(state.corpus))},
                 {"recipe", state.recipe},
+                {"settings", state.settings},
+                {"steps_per_epoch", state.stepsPerEpoch},
                 {"threads", state.threads},
                 {"device", state.device},
                 {"elapsed_seconds", state.elapsedSeconds},
@@ -99,6 +102,8 @@ Result<RunProgressState> progressStateFromJson(const std::string& text, const st
         CELLOOM_TRY(corpus, corpusFromJson(in.at("corpus").dump(), place));
         state.corpus = std::move(corpus);
         state.recipe = in.at("recipe");
+        if (in.contains("settings")) state.settings = in.at("settings"); // both absent in checkpoints of earlier versions
+        state.stepsPerEpoch = in.value("steps_per_epoch", std::int64_t(0));
         state.threads = in.at("threads");
         state.device = in.at("device");
         state.elapsedSeconds = in.at("elapsed_seconds");
@@ -174,13 +179,30 @@ Status loadCheckpoint(const fs::path& checkpoint, Network& network, Optimizer& o
     return {};
 }
 
-FoundCheckpoint newestCheckpoint(const fs::path& folder, const std::function<void(const Error&)>& report) {
+Result<FoundCheckpoint> newestCheckpoint(const fs::path& folder, const std::function<void(const Error&)>& report) {
+    FoundCheckpoint found;
     const std::vector<fs::path> all = listCheckpoints(folder);
     for (auto path = all.rbegin(); path != all.rend(); ++path) {
         auto state = verifyCheckpoint(*path);
-        if (state) return {*path, std::move(*state)};
+        if (state) {
+            found.path = *path;
+            found.state = std::move(*state);
+            return found;
+        }
         report(state.error());
+        found.damaged.push_back(*path);
     }
+    if (found.damaged.empty()) return found;
+    return fail(found.damaged.size() == 1 ? "The run's only checkpoint is damaged." : "All " + std::to_string(found.damaged.size()) + " checkpoints of the run are damaged.",
+                "Put them back from a copy, or delete them to let the run begin again, or start a new run.", folder.string());
+}
+
+Status setAside(const fs::path& checkpoint) {
+    const fs::path name = checkpoint.parent_path() / (kDamagedPrefix + checkpoint.filename().string());
+    std::error_code error;
+    fs::remove_all(name, error); // an earlier one of the same step
+    fs::rename(checkpoint, name, error);
+    if (error) return fail("cannot be set aside: " + error.message() + ".", {}, checkpoint.string());
     return {};
 }
 

@@ -18,6 +18,8 @@ struct RunProgressState {
     std::map<std::string, std::map<std::string, double>> callbacks; // by Callback::stateName()
     std::map<std::string, std::string> callbackJson;                // Callback::stateJson(), likewise; absent in older checkpoints
     std::vector<CorpusFile> corpus;
+    std::map<std::string, std::string> settings; // the whole recipe, field by field as text: a resume says what has changed since
+    std::int64_t stepsPerEpoch = 0;              // 0: in checkpoints of earlier versions
     std::map<std::string, std::string> recipe; // fields on which the data's order hangs, as text: a resumed run must have the same
     std::int64_t threads = 1; // another number changes the last digits of sums
     std::string device;       // "cpu", "cuda"
@@ -63,9 +65,14 @@ Status loadCheckpoint(const std::filesystem::path& checkpoint, Network& network,
 struct FoundCheckpoint {
     std::filesystem::path path; // empty: there is none
     RunProgressState state;
+    std::vector<std::filesystem::path> damaged; // newer ones
 };
-/// The newest checkpoint that verifies. Each newer one that does not is handed to `report`.
-FoundCheckpoint newestCheckpoint(const std::filesystem::path& folder, const std::function<void(const Error&)>& report);
+/// The newest checkpoint that verifies. Each newer one that does not is handed to `report`. Fails where there are some and none verifies: a
+/// run that began again would overwrite what may still be saved by hand.
+Result<FoundCheckpoint> newestCheckpoint(const std::filesystem::path& folder, const std::function<void(const Error&)>& report);
+
+/// Gives a damaged checkpoint another name ("damaged-step-000200"), under which it counts neither as the newest nor as one of those kept.
+Status setAside(const std::filesystem::path& checkpoint);
 
 /// Deletes all but the newest `keep` and `best` (empty: none), and what a killed process left half-written.
 Status pruneCheckpoints(const std::filesystem::path& folder, std::int64_t keep, const std::filesystem::path& best);

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -47,6 +48,14 @@ std::string encodingsOf(const std::vector<CorpusFile>& files) {
     return out;
 }
 
+/// Whether `path` is what a killed process left while it wrote one of these files with writeFileAtomically.
+bool isTemporaryOf(const fs::path& path, const std::vector<fs::path>& files) {
+    constexpr std::size_t kRandomLetters = 6; // of mkostemp, after a dot
+    return std::any_of(files.begin(), files.end(), [&](const fs::path& file) {
+        return path.string().size() == file.string().size() + 1 + kRandomLetters && path.string().starts_with(file.string() + ".");
+    });
+}
+
 /// Writes an override into the document itself, so that checkpoints carry it.
 Status override(graph::Document& document, const std::string& name, const graph::ParamValue& value) {
     auto& hyper = document.main.hyper;
@@ -65,9 +74,13 @@ Status override(graph::Document& document, const std::string& name, const graph:
 Status LLMTrainer::findCheckpoint() {
     m_isResume = fs::exists(m_setup.folder.path / kCorpusFile);
     if (!m_isResume) return {};
-    m_found = newestCheckpoint(m_setup.folder.checkpoints(), [&](const Error& error) {
-        m_reporter.warning("damaged_checkpoint", {error.message + " The checkpoint before it is used.", error.hint, error.place});
-    });
+    CELLOOM_TRY_STATUS(removeLeftovers());
+    CELLOOM_TRY(found, newestCheckpoint(m_setup.folder.checkpoints(), [&](const Error& error) {
+        m_reporter.warning("damaged_checkpoint", error);
+    }));
+    m_found = std::move(found);
+    // Under their own names they would count among those kept, and be taken for the newest.
+    for (const fs::path& damaged : m_found.damaged) CELLOOM_TRY_STATUS(setAside(damaged));
     m_state = m_found.state;
     const bool isFromStart = m_found.path.empty();
     CELLOOM_TRY_STATUS(m_setup.writer.supersedeAfter(isFromStart ? -1 : m_state.model.step));
@@ -75,6 +88,38 @@ Status LLMTrainer::findCheckpoint() {
                                            : "Resumed from " + m_found.path.filename().string() + ".",
                     isFromStart ? std::string("{}") : nlohmann::json{{"checkpoint", m_found.path.filename().string()}, {"step", m_state.model.step}}.dump());
     return isFromStart ? Status() : checkRecipeUnchanged();
+}
+
+/// What a killed process left of files that it was writing.
+Status LLMTrainer::removeLeftovers() {
+    std::vector<fs::path> doomed;
+    std::error_code code;
+    for (fs::directory_iterator item(m_setup.folder.path, code), end; !code && item != end; item.increment(code))
+        if (isTemporaryOf(item->path(), {m_setup.folder.path / kCorpusFile, m_setup.folder.graph(), m_setup.folder.tokenizer()})) doomed.push_back(item->path());
+    for (const fs::path& path : doomed)
+        if (fs::remove(path, code); code) return fail("cannot be removed: " + code.message() + ".", {}, path.string());
+    return {};
+}
+
+/// What this resume changes from its first step on, said in the log; decides what becomes of a rate that was fixed by hand and of the loss scale.
+Model::State LLMTrainer::stateToGoOnFrom() {
+    Model::State state = m_found.state.model;
+    m_change = recipe::resumeEffect(m_found.state.settings, m_recipe, state.step, m_state.stepsPerEpoch, state.fixedRate);
+    if (!m_change.keepsFixedRate) state.fixedRate.reset();
+    if (m_change.restartsLossScale) state.lossScale = LossScale::of(m_recipe).state();
+    const std::vector<std::string> sentences = recipe::sentencesOf(m_change);
+    if (sentences.empty()) return state;
+    nlohmann::json data{{"step", state.step + 1}, {"changes", nlohmann::json::array()}, {"total_steps", m_change.total}, {"total_steps_before", m_change.totalBefore},
+                        {"keeps_fixed_rate", m_change.keepsFixedRate}, {"restarts_loss_scale", m_change.restartsLossScale}};
+    for (const recipe::SettingChange& change : m_change.changes) data["changes"].push_back({{"key", change.key}, {"before", change.before}, {"now", change.now}});
+    if (m_change.fixedRate) data["fixed_rate"] = *m_change.fixedRate;
+    if (std::isfinite(m_change.rate)) data["rate"] = m_change.rate;
+    if (std::isfinite(m_change.rateBefore)) data["rate_before"] = m_change.rateBefore;
+    std::string message = "Changed from step " + std::to_string(state.step + 1) + " on:";
+    for (std::size_t i = 0; i < sentences.size(); ++i) message += (i == 0 ? " " : i < m_change.changes.size() ? ", " : i == m_change.changes.size() ? ". " : " ") + sentences[i];
+    if (sentences.size() == m_change.changes.size()) message += ".";
+    m_reporter.info("changed", message, data.dump());
+    return state;
 }
 
 Status LLMTrainer::checkRecipeUnchanged() {
@@ -86,7 +131,10 @@ Status LLMTrainer::checkRecipeUnchanged() {
 }
 
 void LLMTrainer::setThreads() {
-    const std::int64_t asked = m_found.path.empty() ? m_recipe.integer("threads") : m_state.threads;
+    // A resumed run keeps its number, unless the recipe now asks for another.
+    const auto before = m_state.settings.find("threads");
+    const bool isChanged = before != m_state.settings.end() && before->second != m_recipe.toText("threads");
+    const std::int64_t asked = m_found.path.empty() || isChanged ? m_recipe.integer("threads") : m_state.threads;
     m_state.threads = engine::setThreads(static_cast<int>(asked));
 }
 
@@ -246,6 +294,7 @@ Status LLMTrainer::loadWeightsToStartFrom() {
         return fail("The data fills no step: it has " + std::to_string(m_data.train->size()) + " sequences, a step needs " +
                         std::to_string(options.batchSize * options.accumulation) + ".",
                     "Lower the batch size or the accumulation, or do not drop the last batch.", "train.batch_size");
+    m_state.stepsPerEpoch = m_model->planOf(*m_data.train).stepsPerEpoch();
     CELLOOM_TRY(schedule, recipe::scheduleOf(m_recipe, totalSteps()));
     options.schedule = std::move(schedule);
     m_model = std::make_unique<Model>(*m_network, loss, m_optimizer.get(), metrics, options);
@@ -261,11 +310,14 @@ Status LLMTrainer::loadWeightsToStartFrom() {
         CELLOOM_TRY_STATUS(loadTrainedAdapter(*m_network, folder));
     }
     if (m_found.path.empty()) return {};
-    if (m_found.state.model.step >= totalSteps())
+    if (m_found.state.model.step > totalSteps())
+        return fail(std::to_string(m_found.state.model.step) + " steps are done already, more than the " + std::to_string(totalSteps()) + " asked for.",
+                    "Give more than are done, or start a new run whose model.weights is an earlier checkpoint.", "train.max_steps");
+    if (m_found.state.model.step == totalSteps())
         m_reporter.info("complete", "All " + std::to_string(totalSteps()) + " steps are done already. To train on, resume with more epochs or steps.",
                         nlohmann::json{{"steps", totalSteps()}}.dump());
     CELLOOM_TRY_STATUS(loadCheckpoint(m_found.path, *m_network, *m_optimizer));
-    m_model->restore(m_found.state.model);
+    m_model->restore(stateToGoOnFrom());
     return {};
 }
 

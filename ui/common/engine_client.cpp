@@ -270,8 +270,8 @@ void EngineClient::submit(const QByteArray& recipeJson, const QString& name, Run
                [reply = std::move(reply)](const Result<Message>& answer) { reply(runOf(answer)); });
 }
 
-void EngineClient::resume(const QString& run, RunReply reply) {
-    m->request({{"type", "resume"}, {"run", toUtf8(run)}, {"changes", Message::object()}},
+void EngineClient::resume(const QString& run, const std::map<std::string, std::string>& changes, RunReply reply) {
+    m->request({{"type", "resume"}, {"run", toUtf8(run)}, {"changes", Message(changes)}},
                [reply = std::move(reply)](const Result<Message>& answer) { reply(runOf(answer)); });
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -57,7 +58,8 @@ public:
     using RunReply = std::function<void(const Result<QString>&)>; // the run's folder
     using Reply = std::function<void(const Status&)>;
     void submit(const QByteArray& recipeJson, const QString& name, RunReply reply);
-    void resume(const QString& run, RunReply reply);
+    /// `changes`: settings by key, as text.
+    void resume(const QString& run, const std::map<std::string, std::string>& changes, RunReply reply);
     /// Actions: "pause", "continue", "stop", "save", "evaluate", "sample"; "set_lr" with a value.
     void control(const QString& run, const QString& action, std::optional<double> value, Reply reply);
     void remove(const QString& run, Reply reply);

@@ -33,9 +33,9 @@ namespace {
 constexpr int kSaveMs = 700; // after the last key
 const QString kHeaderState = QStringLiteral("history/columns");
 
-/// Runs that were not finished and can go on from their last checkpoint.
-bool canResume(store::RunState state) {
-    return state == store::RunState::Interrupted || state == store::RunState::Stopped || state == store::RunState::Failed;
+/// A run that has ended goes on from its last checkpoint; one that is complete, with more steps.
+bool canResume(const store::RunRecord& run) {
+    return run.state == store::RunState::Finished ? run.hasCheckpoint : store::isOver(run.state);
 }
 
 } // namespace
@@ -200,7 +200,7 @@ void HistoryPage::buildActions(QWidget* panel) {
         m_open->setText(tr("Open in Live"));
         m_try->setText(tr("Try"));
         m_try->setToolTip(tr("Write text with its newest checkpoint"));
-        m_resume->setText(tr("Resume"));
+        m_resume->setToolTip(tr("Go on from the last checkpoint, with the same settings or others"));
         m_clone->setText(tr("Copy its recipe to Train"));
         m_delete->setText(tr("Delete…"));
     });
@@ -230,7 +230,8 @@ void HistoryPage::refreshDetail() {
     if (!run->parent.empty()) facts.append(tr("From %1").arg(fromUtf8(run->parent)));
     facts.append(pathText(m_services.store.workspace().runs() / run->folder));
     m_facts->setText(facts.join(QLatin1Char('\n')));
-    m_resume->setVisible(canResume(run->state));
+    m_resume->setText(run->state == store::RunState::Finished ? tr("Train on…") : tr("Resume…"));
+    m_resume->setVisible(canResume(*run));
     m_try->setVisible(run->hasCheckpoint);
     m_actions->setRun(run);
     m_delete->setVisible(store::isOver(run->state));

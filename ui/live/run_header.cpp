@@ -65,8 +65,7 @@ RunHeader::RunHeader(QWidget* parent) : QFrame(parent) {
         m_save->setToolTip(tr("Write a checkpoint after the current step"));
         m_stop->setText(tr("Stop and save"));
         m_stop->setToolTip(tr("Write a checkpoint and end the run; it can be resumed"));
-        m_resume->setText(tr("Resume training"));
-        m_resume->setToolTip(tr("Go on from the last checkpoint"));
+        m_resume->setToolTip(tr("Go on from the last checkpoint, with the same settings or others"));
         m_try->setText(tr("Try"));
         m_try->setToolTip(tr("Write text with its newest checkpoint"));
         m_bar->setAccessibleName(tr("Progress of the run"));
@@ -179,7 +178,8 @@ void RunHeader::refresh() {
     m_pause->setVisible(isGoing);
     m_save->setVisible(isGoing);
     m_stop->setVisible(!store::isOver(now) && now != RunState::Stopping);
-    m_resume->setVisible(now == RunState::Interrupted || now == RunState::Stopped || now == RunState::Failed);
+    m_resume->setText(now == RunState::Finished ? tr("Train on…") : tr("Resume…"));
+    m_resume->setVisible(now == RunState::Finished ? m_hasRecord && m_record.hasCheckpoint : store::isOver(now));
     m_try->setVisible(m_hasRecord && m_record.hasCheckpoint);
     m_actions->setRun(m_hasRecord ? &m_record : nullptr);
     for (QPushButton* button : {m_pause, m_save, m_stop, m_resume}) button->setEnabled(!m_isBusy);

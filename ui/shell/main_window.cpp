@@ -6,10 +6,12 @@
 #include "ui/common/theme.h"
 #include "ui/editor/model_page.h"
 #include "ui/history/history_page.h"
+#include "ui/history/resume_dialog.h"
 #include "ui/live/live_page.h"
 #include "ui/playground/try_page.h"
 #include "ui/shell/bottom_bar.h"
 #include "ui/shell/coming_page.h"
+#include "ui/shell/language.h"
 #include "ui/shell/notice.h"
 #include "ui/shell/run_exporter.h"
 #include "ui/shell/services.h"
@@ -367,13 +369,19 @@ void MainWindow::tryRun(const QString& folder) {
 }
 
 void MainWindow::resumeRun(const QString& folder) {
-    m_services.engine.resume(folder, [this, folder](const Result<QString>& run) {
-        if (!run) {
-            m_notice->show(Notice::Level::Error, Format::error(run.error()));
-            return;
-        }
-        openRun(run->isEmpty() ? folder : *run);
-    });
+    const store::RunFolder run{m_services.store.workspace().runs() / toUtf8(folder)};
+    auto* dialog = new ResumeDialog(
+        run, m_services.language.isChinese(),
+        [this, folder](const ResumeDialog::Changes& changes) {
+            m_services.engine.resume(folder, changes, [this, folder](const Result<QString>& resumed) {
+                if (resumed)
+                    openRun(resumed->isEmpty() ? folder : *resumed);
+                else
+                    m_notice->show(Notice::Level::Error, Format::error(resumed.error()));
+            });
+        },
+        this);
+    dialog->open();
 }
 
 void MainWindow::cloneRun(const QString& folder) {

@@ -7,6 +7,7 @@
 #include "models/protocol/sockets.h"
 #include "models/recipe/checks.h"
 #include "models/recipe/recipe.h"
+#include "models/store/resume_plan.h"
 #include "models/store/run_lock.h"
 
 #include <algorithm>
@@ -53,11 +54,12 @@ Status apply(recipe::Recipe& recipe, const Message& changes) {
     return {};
 }
 
-bool hasCheckpoint(const RunFolder& folder) {
-    std::error_code code;
-    for (fs::directory_iterator entry(folder.checkpoints(), code), end; !code && entry != end; entry.increment(code))
-        if (entry->path().filename().string().starts_with("step-")) return true;
-    return false;
+/// The run's recipe with the changes on top, whole and checked; without changes as it stands.
+Result<recipe::Recipe> changedRecipe(const RunFolder& folder, const Message& changes) {
+    CELLOOM_TRY(recipe, recipe::Recipe::load(folder.recipe()));
+    if (changes.is_null() || changes.empty()) return recipe;
+    CELLOOM_TRY_STATUS(apply(recipe, changes));
+    return checked(std::move(recipe));
 }
 
 /// A run that begins again with a changed recipe trains its tokenizer again too.
@@ -242,7 +244,8 @@ void Runs::announceEnd(const RunFolder& folder) {
     const auto record = store::readRecord(folder);
     if (!record || (record->state != RunState::Interrupted && record->state != RunState::Failed)) return;
     const std::string hint = record->state == RunState::Interrupted
-                                 ? "It can be resumed from its last checkpoint."
+                                 ? "It can be resumed from its last checkpoint." +
+                                       std::string(record->outcome.ends_with("(signal 9)") ? " If nobody ended it, memory may have run out: dmesg tells." : "")
                                  : "Its log tells more: celloom-engine show " + std::to_string(record->number);
     m_emit({{"type", "message"},
             {"run", record->folder},
@@ -295,16 +298,14 @@ Result<std::string> Runs::resume(const std::string& run, const Message& changes)
     CELLOOM_TRY(record, store::readRecord(folder));
     if (!store::isOver(record.state))
         return fail("run " + record.folder + " is " + store::toString(record.state) + "; only a run that is over can be resumed.");
+    // Refused here, before anything is written: a refusal of the child would leave the run failed, and its recipe changed.
+    CELLOOM_TRY(good, changedRecipe(folder, changes));
+    CELLOOM_TRY(plan, store::planResume(folder, good));
+    if (plan.effect.isComplete())
+        return fail("run " + folder.name() + " is complete: all " + std::to_string(plan.effect.step) + " steps are done.",
+                    "To train on, give it more: celloom-engine resume " + std::to_string(folder.number()) + " " + recipe::moreSteps(plan.effect, good));
     if (!changes.is_null() && !changes.empty()) {
-        CELLOOM_TRY(before, recipe::Recipe::load(folder.recipe()));
-        recipe::Recipe recipe = before;
-        CELLOOM_TRY_STATUS(apply(recipe, changes));
-        CELLOOM_TRY(good, checked(std::move(recipe)));
-        // Refused here, before anything is written: a refusal of the child would leave the run failed, and its recipe changed.
-        const bool isFromStart = !hasCheckpoint(folder);
-        if (std::error_code code; !isFromStart || fs::exists(folder.path / "corpus.json", code))
-            CELLOOM_TRY_STATUS(recipe::checkResumable(before, good, isFromStart ? recipe::RunHas::Data : recipe::RunHas::Checkpoint));
-        if (isFromStart) CELLOOM_TRY_STATUS(forgetTokenizer(folder));
+        if (plan.checkpoint.empty()) CELLOOM_TRY_STATUS(forgetTokenizer(folder));
         CELLOOM_TRY_STATUS(writeFileAtomically(folder.recipe(), good.toJson(false)));
     }
     CELLOOM_TRY_STATUS(store::writeAbout(folder, {record.name, record.created, record.parent, true}));

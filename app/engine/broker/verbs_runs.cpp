@@ -12,6 +12,7 @@
 #include "models/recipe/checks.h"
 #include "models/recipe/estimate.h"
 #include "models/store/index.h"
+#include "models/store/resume_plan.h"
 #include "models/store/run_lock.h"
 
 #include <algorithm>
@@ -207,6 +208,31 @@ void run(const std::string& path, const RecipeOptions& options, bool isDetached,
     follow(std::move(*client), *workspace, answer, isDetached, invocation);
 }
 
+/// Says where the run will go on and what changes from there. False where it is complete, or the change is refused.
+bool announceResume(const store::RunFolder& folder, const Message& changes, Invocation& invocation) {
+    auto recipe = recipe::Recipe::load(folder.recipe());
+    for (const auto& [key, text] : changes.items())
+        if (recipe && !isGood(recipe->setFromText(key, text.get<std::string>()), invocation, protocol::BadInput)) return false;
+    const auto plan = recipe ? store::planResume(folder, *recipe) : Result<store::ResumePlan>(tl::unexpected(recipe.error()));
+    if (!isGood(plan, invocation, protocol::BadInput)) return false;
+    const recipe::ResumeEffect& effect = plan->effect;
+    const std::string total = effect.total > 0 ? " of " + std::to_string(effect.total) : "", name = std::to_string(folder.number());
+    if (effect.isComplete()) {
+        std::fprintf(stderr, "run %s is complete: all %lld steps are done. To train on, give it more: celloom-engine resume %s %s\n", name.c_str(),
+                     static_cast<long long>(effect.step), name.c_str(), recipe::moreSteps(effect, *recipe).c_str());
+        if (invocation.isJson) print({{"run", folder.name()}, {"complete", true}, {"steps", effect.step}});
+        return false;
+    }
+    if (plan->checkpoint.empty()) std::fprintf(stderr, "run %s begins again: no checkpoint was saved\n", name.c_str());
+    else
+        std::fprintf(stderr, "run %s goes on from %s: %lld%s steps are done\n", name.c_str(), plan->checkpoint.c_str(), static_cast<long long>(effect.step),
+                     total.c_str());
+    const std::vector<std::string> sentences = recipe::sentencesOf(effect);
+    if (!sentences.empty()) std::fprintf(stderr, "changed from step %lld on:\n", static_cast<long long>(effect.step + 1));
+    for (const std::string& sentence : sentences) std::fprintf(stderr, "  %s\n", sentence.c_str());
+    return true;
+}
+
 void resume(const std::string& run, const RecipeOptions& options, bool isDetached, Invocation& invocation) {
     const auto workspace = store::Workspace::open(invocation.workspace);
     if (!isGood(workspace, invocation)) return;
@@ -214,6 +240,8 @@ void resume(const std::string& run, const RecipeOptions& options, bool isDetache
     if (!isGood(folder, invocation, protocol::BadInput)) return;
     const auto changes = options.changes();
     if (!isGood(changes, invocation, protocol::BadInput)) return;
+    const auto record = store::readRecord(*folder);
+    if (record && store::isOver(record->state) && !announceResume(*folder, *changes, invocation)) return; // else the broker refuses
     const InterruptCounter counter; // from here on Ctrl+C means the run
     auto client = BrokerClient::connect(*workspace);
     if (!isGood(client, invocation)) return;
