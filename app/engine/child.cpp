@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <unistd.h>
 
 namespace celloom::app {
 namespace {
@@ -14,7 +15,16 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 void askToStop(int) { stopAsked = true; }
 
+/// A mapped file that somebody cut while it was read. Nothing more can be done here than to say so; the supervisor sees the signal.
+void onBusError(int) {
+    static constexpr char text[] = "error: a file that the run was reading became shorter (SIGBUS). Put it back as it was, then resume.\n";
+    if (::write(STDERR_FILENO, text, sizeof text - 1) < 0) ::_exit(protocol::Failure);
+    ::signal(SIGBUS, SIG_DFL);
+    ::raise(SIGBUS);
+}
+
 void catchSignals() {
+    ::signal(SIGBUS, onBusError);
     struct sigaction action {};
     action.sa_handler = askToStop;
     sigemptyset(&action.sa_mask);

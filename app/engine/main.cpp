@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kFooter = R"(Exit codes: 0 done; 1 failed while working; 2 wrong arguments; 3 recipe, graph, file or data refused;
 4 stopped by the user or a signal; 5 the device asked for is not there; 6 out of memory; 7 disk full;
-8 diverged (NaN or Inf).
+8 diverged (NaN or Inf); 9 the run's process was killed before it could save (resume goes on).
 Results go to stdout, messages to stderr.)";
 
 /// The first word that stands where a verb should; empty where a verb was found.

@@ -1,12 +1,14 @@
 // LibTorch's exceptions as errors that a user can read.
 #include "engine/exec/network.h"
 
+#include <algorithm>
 #include <c10/util/Exception.h>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <new>
 #include <string_view>
+#include <sys/resource.h>
 
 namespace celloom::engine {
 namespace {
@@ -24,11 +26,36 @@ std::string gigabytes(double bytes) {
     return text;
 }
 
-double availableBytes() {
-    std::ifstream file("/proc/meminfo");
+/// The number after `name` in a file of "name: number kB" lines, in bytes; -1 where it is not there.
+double kilobytesIn(const char* path, std::string_view name) {
+    std::ifstream file(path);
     for (std::string line; std::getline(file, line);)
-        if (line.starts_with("MemAvailable:")) return 1024 * std::strtod(line.c_str() + line.find(':') + 1, nullptr);
+        if (line.starts_with(name)) return 1024 * std::strtod(line.c_str() + name.size(), nullptr);
     return -1;
+}
+
+/// What the control group of this process may still take; -1 where it has no limit, or is not known (cgroups of version 1).
+double leftInGroup() {
+    std::ifstream own("/proc/self/cgroup");
+    std::string line;
+    while (std::getline(own, line) && !line.starts_with("0::")) {
+    }
+    if (!line.starts_with("0::")) return -1;
+    const std::string folder = "/sys/fs/cgroup" + line.substr(3);
+    double most = -1, used = -1;
+    if (!(std::ifstream(folder + "/memory.max") >> most) || !(std::ifstream(folder + "/memory.current") >> used)) return -1; // "max" is no number
+    return std::max(0.0, most - used);
+}
+
+/// Of the machine, and of this process where it is limited (ulimit -v, a control group): the least of them. -1: not known.
+double availableBytes() {
+    double least = kilobytesIn("/proc/meminfo", "MemAvailable:");
+    const auto take = [&](double bytes) { least = bytes < 0 ? least : least < 0 ? bytes : std::min(least, bytes); };
+    take(leftInGroup());
+    rlimit limit{};
+    const double mapped = kilobytesIn("/proc/self/status", "VmSize:");
+    if (mapped >= 0 && ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) take(std::max(0.0, static_cast<double>(limit.rlim_cur) - mapped));
+    return least;
 }
 
 /// "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 3363831808 bytes. …"

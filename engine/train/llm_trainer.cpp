@@ -84,6 +84,7 @@ Status LLMTrainer::save(std::int64_t bestStep) {
     m_state.model = m_model->state();
     m_state.elapsedSeconds = m_reporter.elapsedSeconds();
     m_state.secondsPerStep = m_reporter.secondsPerStep();
+    m_state.settings = recipe::settingsOf(m_recipe);
     collectCallbackState(m_callbacks, m_state);
 
     const auto folder = m_setup.folder.checkpoints();
@@ -165,26 +166,6 @@ void LLMTrainer::sayEnd(Model::End end) {
         m_reporter.info("answers_comparison", "Before training " + answersText(m_state.baselineMatch) + " were answered exactly as expected, now " +
                                                   answersText(m_lastMatch) + ".",
                         nlohmann::json{{"before", m_state.baselineMatch}, {"after", m_lastMatch}}.dump());
-}
-
-Error LLMTrainer::divergence() const {
-    Error error = m_model->divergence().error;
-    const auto checkpoints = listCheckpoints(m_setup.folder.checkpoints());
-    error.hint += checkpoints.empty() ? " No checkpoint was saved before." : " The last good checkpoint is " + checkpoints.back().filename().string() + ".";
-    return error;
-}
-
-RunResult LLMTrainer::failed(Error error) {
-    if (isOutOfMemory(error)) error.place = m_reporter.stage() + (error.place.empty() ? "" : ", " + error.place);
-    RunResult result{protocol::Failure, RunState::Failed, error};
-    if (isDiskFull(error)) result.code = protocol::DiskFull;
-    else if (isOutOfMemory(error)) result.code = protocol::OutOfMemory;
-    else if (m_isDeviceMissing) result.code = protocol::NoDevice;
-    else if (!m_isTraining) result.code = protocol::BadInput; // refused before training began
-    m_reporter.error("failed", error);
-    m_reporter.state(RunState::Failed);
-    if (auto status = m_setup.writer.flush(); !status) m_reporter.print("error: " + status.error().text());
-    return result;
 }
 
 } // namespace celloom::engine

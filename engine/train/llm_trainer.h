@@ -5,6 +5,7 @@
 #include "engine/train/checkpoint.h"
 #include "engine/train/run_control.h"
 #include "models/protocol/protocol.h"
+#include "models/recipe/resume.h"
 #include "models/store/run_folder.h"
 
 #include <atomic>
@@ -41,6 +42,8 @@ private:
 
     // Before training: llm_trainer_setup.cpp.
     Status findCheckpoint();
+    Status removeLeftovers();
+    Model::State stateToGoOnFrom();
     Status checkRecipeUnchanged();
     void setThreads();
     Status readData();
@@ -74,6 +77,10 @@ private:
     void reportEvaluation(const Evaluation& evaluation);
     void sayEnd(Model::End end);
     void reportMemory();
+    // Failures: llm_trainer_failures.cpp.
+    Result<Model::End> trainToTheEnd();
+    void keepWhatWasLearned(ModelCheckpoint& checkpoint, const Error& error);
+    std::string whereToGoOn() const;
     Error divergence() const;
     RunResult failed(Error error);
     std::int64_t totalSteps() const;
@@ -83,6 +90,7 @@ private:
     RunReporter m_reporter;
     RunControl m_control;
     FoundCheckpoint m_found;
+    recipe::ResumeEffect m_change; // of a resume, against what its checkpoint was trained with
     RunProgressState m_state;
 
     std::unique_ptr<Tokenizer> m_tokenizer; // null where token files come without one

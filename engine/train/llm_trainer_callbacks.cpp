@@ -1,4 +1,5 @@
 // The part of a run that trains: its list of callbacks, and the call that they listen to.
+#include "engine/train/data_watch.h"
 #include "engine/train/llm_trainer.h"
 #include "engine/train/run_callbacks.h"
 
@@ -44,7 +45,9 @@ LLMTrainer::Callbacks::Callbacks(LLMTrainer& run)
 
 Result<Model::End> LLMTrainer::train() {
     Callbacks callbacks(*this);
+    DataWatch watch(m_state.corpus, m_reporter);
     m_callbacks = callbacks.list(m_recipe, m_control);
+    m_callbacks.insert(m_callbacks.begin(), &watch);
     CELLOOM_TRY_STATUS(restoreCallbackState(m_state, m_callbacks));
     m_control.attach(callbacks.evaluation.get(), callbacks.sample.get(), &callbacks.checkpoint);
 
@@ -52,8 +55,9 @@ Result<Model::End> LLMTrainer::train() {
     m_reporter.state(RunState::Running);
     m_reporter.stage("training");
     m_isTraining = true;
-    auto end = m_model->trainTo(totalSteps(), *m_data.train, m_callbacks);
+    auto end = trainToTheEnd();
     m_isTimeOver = callbacks.timeLimit.isReached();
+    if (!end) keepWhatWasLearned(callbacks.checkpoint, end.error());
     m_callbacks.clear();
     if (end && *end != Model::End::Diverged) CELLOOM_TRY_STATUS(saveFinishedAdapter());
     return end;

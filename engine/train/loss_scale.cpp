@@ -24,7 +24,7 @@ Status LossScale::update(bool isOverflow) {
         }
     }
     ++m_state.current;
-    if (m_state.overflowsInARow > 1000)
+    if (m_state.overflowsInARow > kMostOverflows)
         return fail("More than 1000 steps in a row overflowed.", "Lower the learning rate, or train in bfloat16 or float32.", "precision.loss_scale");
     return {};
 }

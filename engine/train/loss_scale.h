@@ -17,6 +17,8 @@ public:
         std::int64_t current = 1, lastChange = 0, overflowsInARow = 0; // steps count from 1
     };
 
+    static constexpr std::int64_t kMostOverflows = 1000; // in a row
+
     LossScale() = default;
     static LossScale fixed(double value) { return LossScale(Kind::Fixed, value, 1, 1); }
     static LossScale dynamic(double first, double factor, std::int64_t window) { return LossScale(Kind::Dynamic, first, factor, window); }

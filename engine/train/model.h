@@ -81,6 +81,8 @@ public:
     [[nodiscard]] std::int64_t step() const { return m_step; } // steps done
     /// Whether the weights are those after step(): false once an update broke off half way.
     [[nodiscard]] bool isIntact() const { return m_isIntact; }
+    /// Gradients have overflowed for so long that training gave up.
+    [[nodiscard]] bool isOverflowing() const { return m_options.lossScale.state().overflowsInARow > LossScale::kMostOverflows; }
     /// The step that could not be made.
     struct Divergence {
         Error error;

@@ -1,13 +1,18 @@
 #include "engine/train/run_callbacks.h"
 
+#include "engine/train/loss_scale.h"
 #include "models/base/kill_points.h"
+#include "models/base/text.h"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <utility>
 
 namespace celloom::engine {
 namespace {
+
+constexpr std::int64_t kStormAtFloor = 10, kStorm = 30, kStormEvery = 250; // overflows in a row; a dynamic scale may begin 2^24 times too high
 
 double residentBytes() {
     std::ifstream statm("/proc/self/statm");
@@ -32,11 +37,26 @@ Status MetricsCallback::stepEnd(RunContext& context) {
     if (params.hasLossScale) m_reporter.metric("train/loss_scale", params.lossScale);
     if (params.stepSeconds > 0) m_reporter.metric("train/tokens_per_s", static_cast<double>(params.tokens) / params.stepSeconds);
     m_reporter.metric("system/memory_bytes", residentBytes());
-    if (params.isOverflow)
-        m_reporter.warning("overflow", {"Step " + std::to_string(params.curStepNum) + " overflowed under the loss scale " +
-                                            std::to_string(params.lossScale) + " and changed nothing.", {}, {}},
-                           nlohmann::json{{"step", params.curStepNum}, {"loss_scale", params.lossScale}}.dump());
+    m_overflows = params.isOverflow ? m_overflows + 1 : 0;
+    if (!params.isOverflow) m_isStormSaid = false;
+    if (params.isOverflow) sayOverflow(params);
     return {};
+}
+
+/// Each of the first overflows in a row, then that it is a storm, and then seldom: a thousand lines would hide all others.
+void MetricsCallback::sayOverflow(const CallbackParams& params) {
+    const std::string step = std::to_string(params.curStepNum), scale = roundedText(params.lossScale);
+    const bool isAtFloor = params.lossScale <= 1, isStorm = m_overflows >= (isAtFloor ? kStormAtFloor : kStorm);
+    if (!isStorm)
+        return m_reporter.warning("overflow", {"Step " + step + " overflowed under the loss scale " + scale + " and changed nothing.", {}, {}},
+                                  nlohmann::json{{"step", params.curStepNum}, {"loss_scale", params.lossScale}}.dump());
+    if (std::exchange(m_isStormSaid, true) && m_overflows % kStormEvery != 0) return;
+    m_reporter.warning("overflow_storm",
+                       {std::to_string(m_overflows) + " steps in a row have overflowed and changed nothing" +
+                            (isAtFloor ? "; the loss scale is at its floor of 1." : "; the loss scale is " + scale + "."),
+                        "Unless it ends, the run stops after " + std::to_string(LossScale::kMostOverflows) + ". Stop it, and resume with a lower learning rate or in bfloat16.",
+                        {}},
+                       nlohmann::json{{"step", params.curStepNum}, {"overflows", m_overflows}, {"loss_scale", params.lossScale}, {"most", LossScale::kMostOverflows}}.dump());
 }
 
 Status TimeLimit::stepEnd(RunContext& context) {

@@ -14,7 +14,11 @@ public:
     Status stepEnd(RunContext& context) override;
 
 private:
+    void sayOverflow(const CallbackParams& params);
+
     RunReporter& m_reporter;
+    std::int64_t m_overflows = 0; // in a row, in this process
+    bool m_isStormSaid = false;
 };
 
 /// Asks to stop once the run has trained for so many minutes, all its parts together.

@@ -13,6 +13,7 @@ enum ExitCode : int {
     OutOfMemory = 6,
     DiskFull = 7,
     Diverged = 8,     // NaN or Inf; stopped before the update
+    Killed = 9,       // the run's process was ended by a signal before it could save; the run can be resumed
 };
 
 } // namespace celloom::protocol

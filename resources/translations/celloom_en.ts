@@ -52,6 +52,16 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::ResumeDialog</name>
+        <message numerus="yes">
+            <source>The run is complete: all %n step(s) are done. Give it more to train on.</source>
+            <translation>
+                <numerusform>The run is complete: its %n step is done. Give it more to train on.</numerusform>
+                <numerusform>The run is complete: all %n steps are done. Give it more to train on.</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::RunTexts</name>
         <message numerus="yes">
             <source>Read %n token file(s)</source>

@@ -248,7 +248,7 @@
             <translation>正在等待引擎。</translation>
         </message>
         <message>
-            <source>celloom-engine was not found at %1. Build or install it beside the window's program.</source>
+            <source>celloom-engine was not found at %1. Build or install it beside the window&apos;s program.</source>
             <translation>在 %1 没有找到 celloom-engine。请把它构建或安装在本程序旁边。</translation>
         </message>
         <message>
@@ -593,10 +593,6 @@
             <translation>在实时页打开</translation>
         </message>
         <message>
-            <source>Resume</source>
-            <translation>继续训练</translation>
-        </message>
-        <message>
             <source>Copy its recipe to Train</source>
             <translation>把配方复制到训练页</translation>
         </message>
@@ -655,6 +651,18 @@
         <message>
             <source>Write text with its newest checkpoint</source>
             <translation>用它最新的检查点生成文字</translation>
+        </message>
+        <message>
+            <source>Go on from the last checkpoint, with the same settings or others</source>
+            <translation>从最近的检查点继续，设置可以不变，也可以修改</translation>
+        </message>
+        <message>
+            <source>Train on…</source>
+            <translation>追加训练…</translation>
+        </message>
+        <message>
+            <source>Resume…</source>
+            <translation>继续训练…</translation>
         </message>
     </context>
     <context>
@@ -724,7 +732,7 @@
             <translation>批大小 %1、序列长度 %2 时为反向传播保留</translation>
         </message>
         <message>
-            <source>Trained in full, in the run's precision.</source>
+            <source>Trained in full, in the run&apos;s precision.</source>
             <translation>全部参与训练，精度随运行设置。</translation>
         </message>
         <message>
@@ -768,7 +776,7 @@
             <translation>文件夹中模型的参数</translation>
         </message>
         <message>
-            <source>The recipe changes it, for example to the tokenizer's vocabulary: %1</source>
+            <source>The recipe changes it, for example to the tokenizer&apos;s vocabulary: %1</source>
             <translation>配方改变了它，例如改为分词器的词表：%1</translation>
         </message>
         <message>
@@ -804,7 +812,7 @@
             <translation>文件夹中的文件过多，未全部查看。</translation>
         </message>
         <message>
-            <source>The recipe's run begins with these weights.</source>
+            <source>The recipe&apos;s run begins with these weights.</source>
             <translation>配方的运行从这些权重开始。</translation>
         </message>
         <message>
@@ -812,7 +820,7 @@
             <translation>从这些权重开始运行</translation>
         </message>
         <message>
-            <source>Sets the recipe's initial weights, and its tokenizer where the folder has one</source>
+            <source>Sets the recipe&apos;s initial weights, and its tokenizer where the folder has one</source>
             <translation>设置配方的初始权重；文件夹有分词器时一并设置</translation>
         </message>
         <message numerus="yes">
@@ -1031,7 +1039,7 @@
             <translation>更改学习率</translation>
         </message>
         <message>
-            <source>Learning rate from the next step to the end of the run, in place of the recipe's schedule:</source>
+            <source>Learning rate from the next step to the end of the run, in place of the recipe&apos;s schedule:</source>
             <translation>从下一步到运行结束使用的学习率，取代配方中的学习率调度：</translation>
         </message>
         <message>
@@ -1238,7 +1246,7 @@
             <translation>打开模型</translation>
         </message>
         <message>
-            <source>Open a model's folder: Hugging Face layout, a checkpoint, a run. It can be dropped on the window, too.</source>
+            <source>Open a model&apos;s folder: Hugging Face layout, a checkpoint, a run. It can be dropped on the window, too.</source>
             <translation>打开模型文件夹：Hugging Face 布局、检查点或运行。也可以拖到窗口上。</translation>
         </message>
         <message>
@@ -1254,11 +1262,11 @@
             <translation>清除记录</translation>
         </message>
         <message>
-            <source>Open a model's folder</source>
+            <source>Open a model&apos;s folder</source>
             <translation>打开模型文件夹</translation>
         </message>
         <message>
-            <source>Open a model's file</source>
+            <source>Open a model&apos;s file</source>
             <translation>打开模型文件</translation>
         </message>
         <message>
@@ -1388,6 +1396,67 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::ResumeDialog</name>
+        <message>
+            <source>Resume run %1</source>
+            <translation>继续训练：运行 %1</translation>
+        </message>
+        <message>
+            <source>Resume</source>
+            <translation>继续训练</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>No checkpoint was saved: the run begins again.</source>
+            <translation>没有保存过检查点：运行将从头开始。</translation>
+        </message>
+        <message numerus="yes">
+            <source>The run is complete: all %n step(s) are done. Give it more to train on.</source>
+            <translation>
+                <numerusform>运行已完成：%n 步全部做完。增加步数或轮数即可继续训练。</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Goes on from %1 with step %2.</source>
+            <translation>从 %1 继续，下一步是第 %2 步。</translation>
+        </message>
+        <message>
+            <source>Goes on from %1 with step %2 of %3.</source>
+            <translation>从 %1 继续，下一步是第 %2 步，共 %3 步。</translation>
+        </message>
+        <message>
+            <source>%1: %2 → %3</source>
+            <translation>%1：%2 → %3</translation>
+        </message>
+        <message>
+            <source>The schedule is laid out over all %1 steps.</source>
+            <translation>学习率计划按全部 %1 步重新展开。</translation>
+        </message>
+        <message>
+            <source>The rate stays at %1, which was set while the run went on; another rate or schedule ends that.</source>
+            <translation>学习率保持为运行中设定的 %1；改动学习率或计划后，此设定即告结束。</translation>
+        </message>
+        <message>
+            <source>The rate of %1 that was set while the run went on ends: the schedule is in force again.</source>
+            <translation>运行中设定的学习率 %1 到此结束：重新按计划进行。</translation>
+        </message>
+        <message>
+            <source>Step %1 has the learning rate %2.</source>
+            <translation>第 %1 步的学习率为 %2。</translation>
+        </message>
+        <message>
+            <source>The loss scale begins anew.</source>
+            <translation>损失缩放重新开始。</translation>
+        </message>
+        <message>
+            <source>From step %1 on:</source>
+            <translation>从第 %1 步起：</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::RunActions</name>
         <message>
             <source>Merge and export…</source>
@@ -1488,14 +1557,6 @@
             <translation>写入检查点并结束运行，之后可以继续训练</translation>
         </message>
         <message>
-            <source>Resume training</source>
-            <translation>继续训练</translation>
-        </message>
-        <message>
-            <source>Go on from the last checkpoint</source>
-            <translation>从最近的检查点继续</translation>
-        </message>
-        <message>
             <source>Progress of the run</source>
             <translation>运行进度</translation>
         </message>
@@ -1582,6 +1643,18 @@
         <message>
             <source>answering held-out questions</source>
             <translation>回答留出的问题</translation>
+        </message>
+        <message>
+            <source>Go on from the last checkpoint, with the same settings or others</source>
+            <translation>从最近的检查点继续，设置可以不变，也可以修改</translation>
+        </message>
+        <message>
+            <source>Train on…</source>
+            <translation>追加训练…</translation>
+        </message>
+        <message>
+            <source>Resume…</source>
+            <translation>继续训练…</translation>
         </message>
     </context>
     <context>
@@ -1816,6 +1889,34 @@
             <source>Saved the adapter in %1.</source>
             <translation>适配器已保存到 %1。</translation>
         </message>
+        <message>
+            <source>Changed from step %1 on: %2.</source>
+            <translation>从第 %1 步起改动：%2。</translation>
+        </message>
+        <message>
+            <source>The learning rate stays at %1, which was set while the run went on.</source>
+            <translation>学习率保持为运行中设定的 %1。</translation>
+        </message>
+        <message>
+            <source>The learning rate of %1 that was set while the run went on ends.</source>
+            <translation>运行中设定的学习率 %1 到此结束。</translation>
+        </message>
+        <message>
+            <source>Step %1 has the learning rate %2.</source>
+            <translation>第 %1 步的学习率为 %2。</translation>
+        </message>
+        <message>
+            <source>The loss scale begins anew.</source>
+            <translation>损失缩放重新开始。</translation>
+        </message>
+        <message>
+            <source>%1 steps in a row have overflowed and changed nothing; the loss scale is %2. Unless it ends, the run stops after %3. Stop it, and resume with a lower learning rate or in bfloat16.</source>
+            <translation>已连续 %1 步溢出，未作任何更新；损失缩放为 %2。若不停止溢出，连续 %3 步后运行将终止。请停止运行，降低学习率或改用 bfloat16 后再继续训练。</translation>
+        </message>
+        <message>
+            <source>%1 was deleted or replaced. The run goes on with what it has open; a resume will need the file as it was.</source>
+            <translation>%1 已被删除或替换。运行继续使用已打开的内容；续训时需要原来的文件。</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::RunsModel</name>
@@ -1935,7 +2036,7 @@
             <translation>停止串</translation>
         </message>
         <message>
-            <source>An answer ends before the first of these. | parts them, \n is a line's end.</source>
+            <source>An answer ends before the first of these. | parts them, \n is a line&apos;s end.</source>
             <translation>遇到其中任何一个之前即结束回答。用 | 分隔，\n 表示换行。</translation>
         </message>
     </context>
@@ -2139,7 +2240,7 @@
             <translation>首步 %1，峰值 %2，末步 %3。</translation>
         </message>
         <message>
-            <source>Drawn for %1 steps; the run's own number follows from the data and the epochs.</source>
+            <source>Drawn for %1 steps; the run&apos;s own number follows from the data and the epochs.</source>
             <translation>按 %1 步绘制；实际步数由数据和轮数决定。</translation>
         </message>
         <message>
@@ -2203,7 +2304,7 @@
             <translation>反向时</translation>
         </message>
         <message>
-            <source>in the optimizer's update</source>
+            <source>in the optimizer&apos;s update</source>
             <translation>优化器更新时</translation>
         </message>
         <message>
@@ -2211,7 +2312,7 @@
             <translation>评估时</translation>
         </message>
         <message>
-            <source>Longer than the model's max_positions, %1. Shorten the sequences; for a model that begins empty, set max_positions=%2 in the overrides instead.</source>
+            <source>Longer than the model&apos;s max_positions, %1. Shorten the sequences; for a model that begins empty, set max_positions=%2 in the overrides instead.</source>
             <translation>超过模型的 max_positions（%1）。请缩短序列；若模型从头训练，也可在覆盖项中设 max_positions=%2。</translation>
         </message>
         <message numerus="yes">
@@ -2232,7 +2333,7 @@
             <translation>已到词元上限</translation>
         </message>
         <message>
-            <source>the model's context is full</source>
+            <source>the model&apos;s context is full</source>
             <translation>模型的上下文已满</translation>
         </message>
         <message>
@@ -2351,7 +2452,7 @@
             <translation>自由文本</translation>
         </message>
         <message>
-            <source>Chat, each model's template</source>
+            <source>Chat, each model&apos;s template</source>
             <translation>对话（各模型自己的模板）</translation>
         </message>
         <message>

@@ -167,19 +167,19 @@ private Q_SLOTS:
     void aQueueSurvivesItsBroker();
     void twoRunsAtATimeWhenAsked();
     // killed and stopped
-    void aKilledChildIsInterruptedWithinFiveSecondsResumableAndDeletable();
+    void case17AKilledChildIsInterruptedWithinFiveSecondsResumableAndDeletable();
     void aStoppedChildBlocksNobodyAndCanBeKilled();
     void aKilledBrokerLeavesItsRunsAndTheNextOneAdoptsThem();
     void aChildKilledWhileNoBrokerLivesIsFoundOutBySignal();
     void everythingKilledAtOnceIsInterrupted();
     void aKilledSupervisorLosesNoOutcome();
     void aStoppedBrokerSlowsNoRun();
-    void aStoppedClientAndAHundredMegabytesSlowNothing();
-    void aKilledClientLeavesTheRun();
+    void case18AStoppedClientAndAHundredMegabytesSlowNothing();
+    void case18AKilledClientLeavesTheRun();
     // what is said over the line
     void garbageFromAChildHarmsNobody();
     void linesInPiecesArriveWhole();
-    void aClientThatComesBackMissesNothing();
+    void case18AClientThatComesBackMissesNothing();
     void aClientThatWasAwayTooLongIsTold();
     void clientsThatSpeakBadlyAreAnsweredWithAnError();
     void standardStreamsCarryTheSameProtocol();
@@ -209,7 +209,7 @@ void TestBroker::aRunIsFollowedToItsEndAndGivesItsChildsExitCode_data() {
                           << "failed (exit code 1): the fake engine was told to fail";
     QTest::newRow("disk full") << "full" << 7 << "failed"
                                << "failed (exit code 7): the disk is full";
-    QTest::newRow("crash") << "crash" << 4 << "interrupted"
+    QTest::newRow("crash") << "crash" << 9 << "interrupted"
                            << "interrupted (signal 11)";
 }
 
@@ -278,7 +278,7 @@ void TestBroker::interruptingTheFollowerTwiceEndsARunThatHangs() {
     QTRY_VERIFY_WITH_TIMEOUT((said += follower.readAllStandardError()).contains("Ctrl+C again"), kPatience);
     ::kill(static_cast<pid_t>(follower.processId()), SIGINT);
     QVERIFY(follower.waitForFinished(kPatience));
-    QCOMPARE(follower.exitCode(), int(protocol::Interrupted));
+    QCOMPARE(follower.exitCode(), int(protocol::Killed));
     QCOMPARE(site.record().outcome, std::string("interrupted (signal 9)"));
 }
 
@@ -330,6 +330,8 @@ void TestBroker::aResumeThatWouldSpoilTheRunIsRefusedAndChangesNothing() {
     QVERIFY(site.serve());
     QCOMPARE(site.verb({"run", site.recipe("ok-5")}).code, 0);
     QVERIFY(fs::create_directories(site.run().checkpoints() / "step-000005"));
+    QVERIFY(writeFileAtomically(site.run().checkpoints() / "step-000005" / "manifest.json", "{}"));
+    QVERIFY(writeFileAtomically(site.run().checkpoints() / "step-000005" / "state.json", R"({"step": 5})"));
     const std::string recipe = readFile(site.run().recipe()).value();
     for (const auto& [key, value] :
          {std::pair{"--seed", "9"}, {"--tokenizer.vocab_size", "999"}, {"--model.overrides", "layers=1"}, {"--rules", "nowhere: freeze"}}) {
@@ -339,7 +341,18 @@ void TestBroker::aResumeThatWouldSpoilTheRunIsRefusedAndChangesNothing() {
         QVERIFY(site.record().state == RunState::Finished); // as it was
     }
     QCOMPARE(site.verb({"resume", "last", "--set", "seed=9"}).code, int(protocol::BadInput));
-    QCOMPARE(site.verb({"resume", "last", "--set", "train.max_steps=9"}).code, 0);
+    const Finished fewer = site.verb({"resume", "last", "--set", "train.max_steps=4"});
+    QCOMPARE(fewer.code, int(protocol::BadInput));
+    QVERIFY2(fewer.err.contains("5 steps are done already, more than the 4 asked for."), fewer.err);
+    const Finished complete = site.verb({"resume", "last", "--set", "train.max_steps=5"});
+    QCOMPARE(complete.code, 0);
+    QVERIFY2(complete.err.contains("is complete: all 5 steps are done") && complete.err.contains("--train.max_steps 10"), complete.err);
+    QCOMPARE(complete.json()["steps"].toInt(), 5);
+    QCOMPARE(readFile(site.run().recipe()).value(), recipe);
+    const Finished longer = site.verb({"resume", "last", "--set", "train.max_steps=9", "--optimizer.lr", "0.5"});
+    QCOMPARE(longer.code, 0);
+    for (const char* line : {"goes on from step-000005: 5 of 9 steps are done", "changed from step 6 on:", "optimizer.lr: 0.0003 -> 0.5", "train.max_steps: 0 -> 9"})
+        QVERIFY2(longer.err.contains(line), longer.err);
 }
 
 void TestBroker::setSaysTheSameAsAFieldsOwnOption() {
@@ -460,7 +473,7 @@ void TestBroker::twoRunsAtATimeWhenAsked() {
 
 // --- killed and stopped
 
-void TestBroker::aKilledChildIsInterruptedWithinFiveSecondsResumableAndDeletable() {
+void TestBroker::case17AKilledChildIsInterruptedWithinFiveSecondsResumableAndDeletable() {
     Site site;
     QVERIFY(site.serve());
     QCOMPARE(site.submit("ok-300").code, 0);
@@ -479,6 +492,8 @@ void TestBroker::aKilledChildIsInterruptedWithinFiveSecondsResumableAndDeletable
     QCOMPARE(site.verb({"delete", "last"}).code, 0);
     QVERIFY(site.workspace().allRuns().empty());
     QVERIFY(site.verb({"list"}).json()["runs"].toArray().isEmpty());
+    QCOMPARE(site.submit("ok-2").code, 0);
+    QCOMPARE(site.run().number(), 2); // the deleted run's number is not given again
 }
 
 void TestBroker::aStoppedChildBlocksNobodyAndCanBeKilled() {
@@ -569,7 +584,7 @@ void TestBroker::aStoppedBrokerSlowsNoRun() {
     QCOMPARE(rowCount(site.run()), std::size_t{50});
 }
 
-void TestBroker::aStoppedClientAndAHundredMegabytesSlowNothing() {
+void TestBroker::case18AStoppedClientAndAHundredMegabytesSlowNothing() {
     Site site;
     QVERIFY(site.serve());
     const auto fd = protocol::connectTo(protocol::brokerSocket(site.workspace()));
@@ -602,7 +617,7 @@ void TestBroker::aStoppedClientAndAHundredMegabytesSlowNothing() {
     QVERIFY(isTold);
 }
 
-void TestBroker::aKilledClientLeavesTheRun() {
+void TestBroker::case18AKilledClientLeavesTheRun() {
     Site site;
     QVERIFY(site.serve());
     QProcess follower;
@@ -655,7 +670,7 @@ void TestBroker::linesInPiecesArriveWhole() {
     QVERIFY(heard["seq"].is_number_integer());
 }
 
-void TestBroker::aClientThatComesBackMissesNothing() {
+void TestBroker::case18AClientThatComesBackMissesNothing() {
     Site site;
     QVERIFY(site.serve());
     auto first = app::BrokerClient::connect(site.workspace());

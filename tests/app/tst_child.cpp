@@ -73,7 +73,7 @@ private Q_SLOTS:
                  qPrintable(end.output));
     }
 
-    void killedAnywhereAndResumedEqualsTheUninterruptedRun_data() {
+    void case10KilledAnywhereAndResumedEqualsTheUninterruptedRun_data() {
         QTest::addColumn<QString>("killAt");
         QTest::newRow("in a step after a checkpoint") << "step:7";
         QTest::newRow("in an evaluation") << "evaluation:5";
@@ -83,7 +83,7 @@ private Q_SLOTS:
         QTest::newRow("in a later commit") << "commit:5";
         QTest::newRow("before the first checkpoint") << "before-first-checkpoint:2";
     }
-    void killedAnywhereAndResumedEqualsTheUninterruptedRun() {
+    void case10KilledAnywhereAndResumedEqualsTheUninterruptedRun() {
         QFETCH(QString, killAt);
         const auto folder = m_workspace.create(smallRecipe());
         const ChildEnd killed = m_workspace.run(folder, killAt);
@@ -120,7 +120,7 @@ private Q_SLOTS:
         verifyEqualsTheReference(folder);
     }
 
-    void aFinishedRunSaysThatItIsComplete() {
+    void case10AFinishedRunSaysThatItIsComplete() {
         const ChildEnd end = m_workspace.run(m_reference);
         QCOMPARE(end.code, 0);
         QVERIFY2(end.output.contains("All 12 steps are done already") && end.output.contains("more epochs"), qPrintable(end.output));
@@ -191,7 +191,7 @@ private Q_SLOTS:
         QVERIFY2((end.output + end.messages).contains(says), qPrintable(end.output + end.messages));
     }
 
-    void memoryThatIsNotThereHasItsExitCodeStageAndAdvice() { // cases.md 20
+    void case20MemoryThatIsNotThereHasItsExitCodeStageAndAdvice() { // cases.md 20
         json recipe = smallRecipe();
         recipe["model"]["overrides"] = {"layers=1", "hidden=1024", "heads=2", "intermediate=1000000000"}; // a matrix of 4 TB
         const auto folder = m_workspace.create(recipe);
@@ -220,7 +220,7 @@ private Q_SLOTS:
         QVERIFY(!fs::exists(folder.tokenizer()));
     }
 
-    void divergenceStopsBeforeTheBadUpdate() { // cases.md 12
+    void case12DivergenceStopsBeforeTheBadUpdate() { // cases.md 12
         json recipe = smallRecipe();
         recipe["optimizer"]["lr"] = 1e6;
         recipe["schedule"]["warmup_steps"] = 0;
@@ -259,7 +259,7 @@ private Q_SLOTS:
             QVERIFY(std::abs(rows.at({"train/loss", step}) - full.at({"train/loss", step})) < 0.05);
     }
 
-    void stopBeforeTheFirstStepIsHonoured() { // cases.md 19
+    void case19StopBeforeTheFirstStepIsHonoured() { // cases.md 19
         const auto folder = m_workspace.create(smallRecipe());
         const auto writer = store::RunWriter::open(folder.database());
         QVERIFY(writer);
@@ -314,7 +314,7 @@ private Q_SLOTS:
         verifyEqualsTheReference(folder); // … and made up for
     }
 
-    void aFullDiskFailsVisiblyAndLeavesTheCheckpointBefore() { // cases.md 21
+    void case21AFullDiskFailsVisiblyAndLeavesTheCheckpointBefore() { // cases.md 21
         if (::geteuid() != 0) QSKIP("needs root, to mount a small file system");
         QTemporaryDir place;
         if (::mount("tmpfs", place.path().toUtf8().constData(), "tmpfs", 0, "size=9m") != 0) QSKIP("this system allows no mount");

@@ -37,6 +37,15 @@ public:
         m_isComplete = m_isComplete && value.isString();
         return value.toString();
     }
+    /// "optimizer.lr: 0.001 → 0.0001, train.max_steps: 12 → 24"
+    QString changes() {
+        const QJsonArray all = m_object.value(QLatin1String("changes")).toArray();
+        m_isComplete = m_isComplete && !all.isEmpty();
+        QStringList parts;
+        for (const QJsonValue& one : all)
+            parts.append(QStringLiteral("%1: %2 → %3").arg(one[QLatin1String("key")].toString(), one[QLatin1String("before")].toString(), one[QLatin1String("now")].toString()));
+        return parts.join(QStringLiteral(", "));
+    }
     /// "UTF-8", or "GB 18030 (1), UTF-8 (119)" where there are several.
     QString encodings() {
         const QJsonObject counts = m_object.value(QLatin1String("encodings")).toObject();
@@ -84,6 +93,25 @@ public:
     static QString resumed(Data& data) {
         if (!data.has("checkpoint")) return tr("Resumed from the beginning: no checkpoint had been saved.");
         return tr("Resumed from the checkpoint %1.").arg(data.text("checkpoint"));
+    }
+    static QString changed(Data& data) {
+        QString text = tr("Changed from step %1 on: %2.").arg(data.count("step"), data.changes());
+        if (data.flag("keeps_fixed_rate"))
+            text += QLatin1Char(' ') + tr("The learning rate stays at %1, which was set while the run went on.").arg(Format::rate(data.real("fixed_rate")));
+        else if (data.has("fixed_rate"))
+            text += QLatin1Char(' ') + tr("The learning rate of %1 that was set while the run went on ends.").arg(Format::rate(data.real("fixed_rate")));
+        if (!data.flag("keeps_fixed_rate") && data.has("rate"))
+            text += QLatin1Char(' ') + tr("Step %1 has the learning rate %2.").arg(data.count("step"), Format::rate(data.real("rate")));
+        if (data.flag("restarts_loss_scale")) text += QLatin1Char(' ') + tr("The loss scale begins anew.");
+        return text;
+    }
+    static QString overflowStorm(Data& data) {
+        return tr("%1 steps in a row have overflowed and changed nothing; the loss scale is %2. Unless it ends, the run stops after %3. Stop it, and resume "
+                  "with a lower learning rate or in bfloat16.")
+            .arg(data.count("overflows"), Format::number(data.real("loss_scale")), data.count("most"));
+    }
+    static QString dataGone(Data& data) {
+        return tr("%1 was deleted or replaced. The run goes on with what it has open; a resume will need the file as it was.").arg(data.text("path"));
     }
     static QString complete(Data& data) {
         return tr("All %n step(s) are done already. To train on, resume with more epochs or steps.", "", data.few("steps"));
@@ -195,8 +223,11 @@ constexpr struct {
     {"evaluation", &Sentences::evaluation},
     {"checkpoint", &Sentences::checkpoint},
     {"resumed", &Sentences::resumed},
+    {"changed", &Sentences::changed},
     {"complete", &Sentences::complete},
     {"overflow", &Sentences::overflow},
+    {"overflow_storm", &Sentences::overflowStorm},
+    {"data_gone", &Sentences::dataGone},
     {"paused", &Sentences::paused},
     {"continued", &Sentences::continued},
     {"learning_rate", &Sentences::learningRate},

@@ -161,7 +161,7 @@ void passInterruptOn(BrokerClient& client, const store::RunFolder& folder, int c
 
 int exitCodeOf(const store::RunFolder& folder) {
     const auto exit = store::readExit(folder);
-    if (!exit || !*exit || !(*exit)->code) return protocol::Interrupted; // by a signal, or nobody knows
+    if (!exit || !*exit || !(*exit)->code) return protocol::Killed; // by a signal, or nobody knows
     return *(*exit)->code;
 }
 
