@@ -9,6 +9,7 @@
 #include "models/recipe/estimate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace celloom::engine {
@@ -153,7 +154,10 @@ void LLMTrainer::sayEnd(Model::End end) {
         const Model::Divergence& found = m_model->divergence();
         m_setup.writer.metric(found.step, found.epoch, "train/loss", found.loss);
         m_setup.writer.metric(found.step, found.epoch, "train/grad_norm", found.gradNorm);
-        return m_reporter.error("diverged", divergence());
+        const auto checkpoints = listCheckpoints(m_setup.folder.checkpoints());
+        return m_reporter.error("diverged", divergence(),
+                                nlohmann::json{{"step", found.step}, {"gradient", std::isfinite(found.loss)},
+                                               {"checkpoint", checkpoints.empty() ? "" : checkpoints.back().filename().string()}}.dump());
     }
     if (end == Model::End::Finished) m_reporter.info("finished", "Finished after " + step + " steps.", nlohmann::json{{"step", at}}.dump());
     else m_reporter.info("stopped", (m_isTimeOver ? "The time limit is reached: stopped after step " : "Stopped after step ") + step + ".",

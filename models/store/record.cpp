@@ -35,7 +35,7 @@ void readRecipe(const RunFolder& folder, RunRecord& record) {
     if (recipe.contains(rate) && recipe[rate].is_number()) record.learningRate = recipe[rate].get<double>();
 }
 
-/// Fields from run.db. `lastError` gets the message of its last error event, where that is asked for.
+/// Fields from run.db. `lastError` gets message and hint of its last error event, where that is asked for.
 void readDatabase(const RunFolder& folder, RunRecord& record, Progress& progress, std::string* lastError) {
     std::error_code code;
     if (!fs::exists(folder.database(), code)) return;
@@ -65,7 +65,7 @@ void readDatabase(const RunFolder& folder, RunRecord& record, Progress& progress
         const auto events = (*reader)->eventsAfter(seen, kEventsAtATime);
         if (!events || events->empty()) return;
         for (const EventRow& event : *events)
-            if (event.level == "error") *lastError = event.message;
+            if (event.level == "error") *lastError = event.message + (event.hint.empty() ? "" : " " + event.hint);
         seen = events->back().id;
     }
 }

@@ -1917,6 +1917,26 @@
             <source>%1 was deleted or replaced. The run goes on with what it has open; a resume will need the file as it was.</source>
             <translation>%1 已被删除或替换。运行继续使用已打开的内容；续训时需要原来的文件。</translation>
         </message>
+        <message>
+            <source>Step %1: the gradient is NaN or infinite; training stopped before the update.</source>
+            <translation>第 %1 步的梯度为 NaN 或无穷大；训练在更新之前停止。</translation>
+        </message>
+        <message>
+            <source>Step %1: the loss is NaN or infinite; training stopped before the update.</source>
+            <translation>第 %1 步的损失为 NaN 或无穷大；训练在更新之前停止。</translation>
+        </message>
+        <message>
+            <source>Lower the learning rate, lengthen the warm-up or clip gradients.</source>
+            <translation>请降低学习率、延长预热或裁剪梯度。</translation>
+        </message>
+        <message>
+            <source>No checkpoint was saved before.</source>
+            <translation>此前没有保存过检查点。</translation>
+        </message>
+        <message>
+            <source>The last good checkpoint is %1: resume from it with other settings.</source>
+            <translation>最近的完好检查点是 %1：可修改设置后从它继续训练。</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::RunsModel</name>

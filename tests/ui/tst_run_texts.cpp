@@ -44,6 +44,7 @@ private Q_SLOTS:
         row("resumed", R"({"checkpoint": "step-000044", "step": 44})");
         row("changed", R"({"step": 13, "changes": [{"key": "optimizer.lr", "before": "0.001", "now": "0.0001"}], "rate": 0.0001, "keeps_fixed_rate": false})");
         row("overflow_storm", R"({"step": 40, "overflows": 30, "loss_scale": 1, "most": 1000})");
+        row("diverged", R"({"step": 13, "gradient": true, "checkpoint": "step-000012"})");
         row("data_gone", R"({"path": "/data/rows.safetensors"})");
         row("complete", R"({"steps": 100})");
         row("overflow", R"({"step": 7, "loss_scale": 65536})");

@@ -170,6 +170,15 @@ public:
         return (data.flag("time_limit") ? tr("The time limit is reached: stopped after step %1.") : tr("Stopped after step %1."))
             .arg(data.count("step"));
     }
+    static QString divergedAt(Data& data) {
+        QString text = (data.flag("gradient") ? tr("Step %1: the gradient is NaN or infinite; training stopped before the update.")
+                                              : tr("Step %1: the loss is NaN or infinite; training stopped before the update."))
+                           .arg(data.count("step"));
+        text += QLatin1Char(' ') + tr("Lower the learning rate, lengthen the warm-up or clip gradients.");
+        const QString checkpoint = data.text("checkpoint");
+        return text + QLatin1Char(' ') +
+               (checkpoint.isEmpty() ? tr("No checkpoint was saved before.") : tr("The last good checkpoint is %1: resume from it with other settings.").arg(checkpoint));
+    }
     /// What went wrong stays in the engine's words; `%1`.
     static QString diverged() { return tr("Diverged: %1"); }
     static QString failed() { return tr("Failed: %1"); }
@@ -228,6 +237,7 @@ constexpr struct {
     {"overflow", &Sentences::overflow},
     {"overflow_storm", &Sentences::overflowStorm},
     {"data_gone", &Sentences::dataGone},
+    {"diverged", &Sentences::divergedAt},
     {"paused", &Sentences::paused},
     {"continued", &Sentences::continued},
     {"learning_rate", &Sentences::learningRate},
