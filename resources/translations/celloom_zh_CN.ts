@@ -658,11 +658,11 @@
         </message>
         <message>
             <source>Train on…</source>
-            <translation>追加训练…</translation>
+            <translation>追加训练……</translation>
         </message>
         <message>
             <source>Resume…</source>
-            <translation>继续训练…</translation>
+            <translation>继续训练……</translation>
         </message>
     </context>
     <context>
@@ -1650,11 +1650,11 @@
         </message>
         <message>
             <source>Train on…</source>
-            <translation>追加训练…</translation>
+            <translation>追加训练……</translation>
         </message>
         <message>
             <source>Resume…</source>
-            <translation>继续训练…</translation>
+            <translation>继续训练……</translation>
         </message>
     </context>
     <context>
