@@ -212,7 +212,7 @@ private Q_SLOTS:
     }
 
     void aDamagedCheckpointNeverPushesAGoodOneOut() { // keep_max 1: under its own name it would be the one that is kept
-        const auto folder = m_workspace.create(recipe({{"checkpoint", {{"keep_max", 2}}}}));
+        const auto folder = m_workspace.create(recipe({{"checkpoint", {{"keep_best", false}}}}));
         QVERIFY(m_workspace.run(folder, "step:8").isKilled); // step-000004 and step-000006
         fs::resize_file(folder.checkpoints() / engine::checkpointName(6) / "model.safetensors", 100);
         set(folder, {{"checkpoint", {{"keep_max", 1}, {"every_steps", 5}}}});

@@ -200,6 +200,7 @@ void HistoryPage::buildActions(QWidget* panel) {
         m_open->setText(tr("Open in Live"));
         m_try->setText(tr("Try"));
         m_try->setToolTip(tr("Write text with its newest checkpoint"));
+        m_resume->setText(tr("Resume…")); // until a run is chosen
         m_resume->setToolTip(tr("Go on from the last checkpoint, with the same settings or others"));
         m_clone->setText(tr("Copy its recipe to Train"));
         m_delete->setText(tr("Delete…"));
