@@ -70,6 +70,7 @@ public:
     std::int64_t lengthOf(std::int64_t index) const override;
     Row get(std::int64_t index) const override;
     std::vector<std::string> columns() const override;
+    const at::Tensor& column(const std::string& name) const { return m_columns.at(name); }
 
 private:
     explicit TensorDataset(std::map<std::string, at::Tensor> columns) : m_columns(std::move(columns)) {}

@@ -95,23 +95,24 @@ struct Rotary : Function<Rotary> {
 };
 
 struct CrossEntropy : Function<CrossEntropy> {
-    static at::Tensor forward(AutogradContext* context, const at::Tensor& given, const at::Tensor& targets) {
+    static at::Tensor forward(AutogradContext* context, const at::Tensor& given, const at::Tensor& targets, double smoothing) {
         const at::Tensor logits = given.contiguous();
         at::Tensor losses = at::empty({logits.size(0)}, logits.options()), logSums = at::empty_like(losses);
         const std::int64_t bad =
             crossEntropyForwardCpu(logits.const_data_ptr<float>(), targets.const_data_ptr<std::int64_t>(), losses.mutable_data_ptr<float>(),
-                                   logSums.mutable_data_ptr<float>(), logits.size(0), logits.size(1));
+                                   logSums.mutable_data_ptr<float>(), logits.size(0), logits.size(1), static_cast<float>(smoothing));
         TORCH_CHECK(bad < 0, "label ", bad < 0 ? 0 : targets.const_data_ptr<std::int64_t>()[bad], " is outside 0..", logits.size(1) - 1);
         context->save_for_backward({logits, targets, logSums});
+        context->saved_data["smoothing"] = smoothing;
         return at::sum(losses, at::kDouble).to(at::kFloat);
     }
     static variable_list backward(AutogradContext* context, variable_list gradients) {
         const auto saved = context->get_saved_variables();
         at::Tensor dLogits = at::empty_like(saved[0]);
         crossEntropyBackwardCpu(saved[0].const_data_ptr<float>(), saved[1].const_data_ptr<std::int64_t>(), saved[2].const_data_ptr<float>(),
-                                gradients[0].item<float>(), dLogits.mutable_data_ptr<float>(), saved[0].size(0),
-                                saved[0].size(1)); // on the CPU
-        return {dLogits, at::Tensor()};
+                                gradients[0].item<float>(), dLogits.mutable_data_ptr<float>(), saved[0].size(0), saved[0].size(1),
+                                static_cast<float>(context->saved_data["smoothing"].toDouble())); // on the CPU
+        return {dLogits, at::Tensor(), at::Tensor()};
     }
 };
 
@@ -146,13 +147,13 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& 
     return rotateReference(x, cos, sin, headDim);
 }
 
-at::Tensor crossEntropySumReference(const at::Tensor& logits, const at::Tensor& targets) {
-    return at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, kIgnoredTarget);
+at::Tensor crossEntropySumReference(const at::Tensor& logits, const at::Tensor& targets, double labelSmoothing) {
+    return at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, kIgnoredTarget, labelSmoothing);
 }
 
-at::Tensor crossEntropySum(const at::Tensor& logits, const at::Tensor& targets) {
-    if (logits.is_cpu() && logits.scalar_type() == at::kFloat) return CrossEntropy::apply(logits, targets.contiguous());
-    return crossEntropySumReference(logits, targets);
+at::Tensor crossEntropySum(const at::Tensor& logits, const at::Tensor& targets, double labelSmoothing) {
+    if (logits.is_cpu() && logits.scalar_type() == at::kFloat) return CrossEntropy::apply(logits, targets.contiguous(), labelSmoothing);
+    return crossEntropySumReference(logits, targets, labelSmoothing);
 }
 
 } // namespace celloom::engine::kernels

@@ -21,14 +21,14 @@ class Optimizer;
 struct CallbackParams {
     std::string mode = "train";     // or "eval"
     std::int64_t curStepNum = 0;    // over all epochs
-    std::int64_t curEpochNum = 0;
+    std::int64_t curEpochNum = 0;   // 0: none has begun
     std::int64_t batchNum = 0;      // optimizer steps of an epoch
     std::int64_t epochNum = 0;      // epochs of the run
     std::int64_t totalSteps = 0;    // what the run will have done at its end
     double netOutputs = 0;          // loss of the last step: mean over its valid tokens
     double gradNorm = 0, learningRate = 0, lossScale = 1;
     bool hasLossScale = false;
-    std::int64_t tokens = 0;        // of the last step, padding included
+    std::int64_t tokens = 0;        // of the last step, padding included; of data without tokens: rows
     double stepSeconds = 0, dataSeconds = 0; // dataSeconds: of these, until the step's batches were there
     bool isEmpty = false;           // the last step had no label that counts and changed nothing: it has no loss
     bool isOverflow = false;        // the last step changed nothing: its gradients overflowed under a loss scale
@@ -50,6 +50,8 @@ struct CallbackParams {
     Optimizer* optimizer = nullptr;
     bool hasNetOutputs = false;
 
+    /// Which of MindSpore's parameters there are now: "cur_epoch_num" from the first epoch on, "net_outputs" from the first step on …
+    [[nodiscard]] std::vector<std::string> names() const;
     [[nodiscard]] std::int64_t stepInEpoch() const { return batchNum > 0 ? (curStepNum - 1) % batchNum + 1 : 0; } // from 1
     [[nodiscard]] double epochs() const { return batchNum > 0 ? static_cast<double>(curStepNum) / static_cast<double>(batchNum) : 0; }
 };

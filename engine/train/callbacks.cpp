@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace celloom::engine {
 namespace {
@@ -38,19 +39,90 @@ Status LossMonitor::stepEnd(RunContext& context) {
     return {};
 }
 
+Status LossMonitor::epochEnd(RunContext& context) {
+    const CallbackParams& params = context.originalArgs();
+    if (!params.metrics || params.evalStep != params.curStepNum) return {};
+    std::string results;
+    for (const auto& [name, metric] : *params.metrics)
+        results += (results.empty() ? "'" : ", '") + name + "': " + format("%.7g", params.evalResults.at(name), 0);
+    m_print("Eval result: epoch " + std::to_string(params.curEpochNum) + ", metrics: {" + results + "}");
+    return {};
+}
+
 std::map<std::string, double> LossMonitor::state() const { return {{"last_step", static_cast<double>(m_last)}}; }
 void LossMonitor::restore(const std::map<std::string, double>& state) { m_last = step(state, "last_step"); }
 
 Status TimeMonitor::epochBegin(RunContext& context) {
     m_firstStep = context.originalArgs().curStepNum;
+    m_dataSeconds = 0;
     m_start = now();
+    return {};
+}
+
+Status TimeMonitor::stepEnd(RunContext& context) {
+    m_dataSeconds += context.originalArgs().dataSeconds;
     return {};
 }
 
 Status TimeMonitor::epochEnd(RunContext& context) {
     const std::int64_t steps = context.originalArgs().curStepNum - m_firstStep;
-    const double milliseconds = (now() - m_start) * 1000;
-    if (steps > 0) m_print(format("Train epoch time: %5.3f ms, per step time: %5.3f ms", milliseconds, milliseconds / static_cast<double>(steps)));
+    if (steps <= 0) return {};
+    const double milliseconds = (now() - m_start) * 1000, perStep = 1 / static_cast<double>(steps);
+    m_print(format("Train epoch time: %5.3f ms, per step time: %5.3f ms", milliseconds, milliseconds * perStep) +
+            (m_hasDataTime ? format(" (data time: %5.3f ms)", 1000 * m_dataSeconds * perStep, 0) : std::string()));
+    return {};
+}
+
+Status TimeMonitor::onEvalEpochBegin(RunContext&) {
+    m_evalStart = now();
+    return {};
+}
+
+Status TimeMonitor::onEvalEpochEnd(RunContext& context) {
+    const double milliseconds = (now() - m_evalStart) * 1000, steps = static_cast<double>(context.originalArgs().curStepNum);
+    m_print(format("Eval epoch time: %5.3f ms, per step time: %5.3f ms", milliseconds, milliseconds / steps));
+    return {};
+}
+
+Status LearningRateScheduler::stepEnd(RunContext& context) {
+    const CallbackParams& params = context.originalArgs();
+    const double rate = params.learningRate, next = m_function(rate, params.curStepNum);
+    if (!(next >= 0) || !std::isfinite(next))
+        return fail("The scheduler gives the learning rate " + format("%g", next, 0) + " after step " + std::to_string(params.curStepNum) + ".", "Give 0 or more.",
+                    "LearningRateScheduler");
+    if (std::abs(next - rate) > 1e-10 * std::max(std::abs(next), std::abs(rate))) params.trainNetwork->fixLearningRate(next);
+    return {};
+}
+
+Status History::begin(RunContext&) {
+    if (!m_isRestored) {
+        m_epoch.clear();
+        m_history.clear();
+    }
+    m_isRestored = false;
+    return {};
+}
+
+Status History::epochEnd(RunContext& context) {
+    const CallbackParams& params = context.originalArgs();
+    m_epoch.push_back(params.curEpochNum);
+    m_history["net_output"].push_back(params.netOutputs);
+    if (params.evalStep == params.curStepNum)
+        for (const auto& [name, value] : params.evalResults) m_history[name].push_back(value);
+    return {};
+}
+
+std::string History::stateJson() const { return nlohmann::json{{"epoch", m_epoch}, {"history", m_history}}.dump(); }
+
+Status History::restoreJson(const std::string& text) {
+    try {
+        const auto in = nlohmann::json::parse(text);
+        m_epoch = in.at("epoch").get<std::vector<std::int64_t>>();
+        m_history = in.at("history").get<std::map<std::string, std::vector<double>>>();
+    } catch (const nlohmann::json::exception& exception) {
+        return fail(std::string("The history in the checkpoint cannot be read: ") + exception.what() + ".", "Use an earlier checkpoint.", "History");
+    }
+    m_isRestored = true;
     return {};
 }
 

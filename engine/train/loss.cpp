@@ -38,16 +38,17 @@ std::vector<std::int64_t> LanguageModelLoss::items(const Batch& batch) const {
 }
 
 Result<LossValues> LanguageModelLoss::values(const Outputs& outputs, const Batch& batch) const {
-    return ofAllPositions(outputs, batch, m_options.zLossWeight > 0);
+    return ofAllPositions(outputs, batch, true);
 }
 
-Result<LossValues> LanguageModelLoss::ofAllPositions(const Outputs& outputs, const Batch& batch, bool hasZLoss) const {
+Result<LossValues> LanguageModelLoss::ofAllPositions(const Outputs& outputs, const Batch& batch, bool isTraining) const {
     const auto found = outputs.find("logits");
     if (found == outputs.end()) return fail("The network has no output \"logits\", which the loss of language models reads.", "Name the head's output so.");
     const at::Tensor& logits = found->second;
     const at::Tensor targets = shiftedTargets(batch.labels.to(logits.device()), batch.segments).flatten();
-    LossValues out{{kernels::crossEntropySum(logits.flatten(0, 1), targets)}, {{logits.detach().flatten(0, 1), targets}}};
-    if (hasZLoss) out.sums.push_back(zLossSum(logits).sum);
+    LossValues out{{kernels::crossEntropySum(logits.flatten(0, 1), targets, isTraining ? m_options.labelSmoothing : 0)},
+                   {{logits.detach().flatten(0, 1), targets}}};
+    if (isTraining && m_options.zLossWeight > 0) out.sums.push_back(zLossSum(logits).sum);
     out.sums.resize(m_terms.size());
     out.compared.resize(m_terms.size());
     return out;
@@ -60,9 +61,11 @@ Result<LossValues> LanguageModelLoss::of(Network& network, const Batch& batch, c
     ForwardOptions asked = options;
     if (areFew) asked.headPositions = targets.positions;
     CELLOOM_TRY(outputs, network.forward(batch, asked));
-    if (!areFew) return ofAllPositions(outputs, batch, hasZLoss);
+    if (!areFew) return ofAllPositions(outputs, batch, options.training);
     const at::Tensor& logits = outputs.at("logits");
-    LossValues out{{languageModelLoss(logits, targets).sum}, {{logits.detach().flatten(0, 1), targets.targets}}};
+    const at::Tensor few_N = targets.targets.to(logits.device());
+    LossValues out{{kernels::crossEntropySum(logits.flatten(0, 1), few_N, options.training ? m_options.labelSmoothing : 0)},
+                   {{logits.detach().flatten(0, 1), few_N}}};
     out.sums.resize(m_terms.size());
     out.compared.resize(m_terms.size());
     return out;

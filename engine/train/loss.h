@@ -55,6 +55,7 @@ public:
 
 struct LanguageModelOptions {
     double zLossWeight = 0; // 0: off; see z_loss.h
+    double labelSmoothing = 0; // s: the target is (1 - s) of the label and s / V of every word; in training alone, so that perplexities compare
 };
 
 /// Cross-entropy of the next token: labels are shifted, -100 and the first label of a packed document are ignored. Where few labels count, only
@@ -68,7 +69,7 @@ public:
     Result<LossValues> of(Network& network, const Batch& batch, const ForwardOptions& options) const override;
 
 private:
-    Result<LossValues> ofAllPositions(const Outputs& outputs, const Batch& batch, bool hasZLoss) const;
+    Result<LossValues> ofAllPositions(const Outputs& outputs, const Batch& batch, bool isTraining) const;
 
     LanguageModelOptions m_options;
     std::vector<LossTerm> m_terms;

@@ -1,11 +1,13 @@
 #include "engine/train/metric.h"
 
+#include "engine/train/metrics.h"
+
 #include <cmath>
 
 namespace celloom::engine {
 namespace {
 
-constexpr const char* kKnown = "loss, perplexity";
+constexpr const char* kKnown = "loss, perplexity, accuracy, top_1_accuracy, top_5_accuracy, precision, recall, F1, mae, mse";
 
 } // namespace
 
@@ -38,9 +40,17 @@ Result<double> Perplexity::eval() const {
     return std::exp(loss);
 }
 
-Result<std::shared_ptr<Metric>> metricNamed(const std::string& name) {
+Result<std::shared_ptr<Metric>> metricNamed(const std::string& name, std::size_t term) {
     if (name == "loss") return std::make_shared<LossMetric>();
     if (name == "perplexity") return std::make_shared<Perplexity>();
+    if (name == "accuracy" || name == "acc") return std::make_shared<Accuracy>(term);
+    if (name == "top_1_accuracy") return std::make_shared<TopKCategoricalAccuracy>(1, term);
+    if (name == "top_5_accuracy") return std::make_shared<TopKCategoricalAccuracy>(5, term);
+    if (name == "precision") return std::make_shared<Precision>(term);
+    if (name == "recall") return std::make_shared<Recall>(term);
+    if (name == "F1" || name == "f1") return std::make_shared<F1>(term);
+    if (name == "mae") return std::make_shared<MAE>(term);
+    if (name == "mse") return std::make_shared<MSE>(term);
     return fail("The metric \"" + name + "\" is not known.", std::string("Known are ") + kKnown + ".", "evaluate.metrics");
 }
 

@@ -31,8 +31,9 @@ public:
 
 using Metrics = std::map<std::string, std::shared_ptr<Metric>>; // by the name under which they are reported
 
-/// A metric by MindSpore's name for it: "loss", "perplexity". An unknown name is an error that lists the known.
-Result<std::shared_ptr<Metric>> metricNamed(const std::string& name);
+/// A metric by MindSpore's name for it: "loss", "perplexity", "accuracy", "top_5_accuracy", "F1" … (metrics.h), of one term of the loss. An
+/// unknown name is an error that lists the known.
+Result<std::shared_ptr<Metric>> metricNamed(const std::string& name, std::size_t term = 0);
 Result<Metrics> metricsNamed(const std::vector<std::string>& names);
 
 /// The loss that training makes small, without regularizers: of each term the mean over all items of the data (MindSpore: the mean of the

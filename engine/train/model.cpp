@@ -50,9 +50,9 @@ void forgetEvaluation(CallbackParams& params) {
 
 /// After an evaluation: the training's parameters again, with what the evaluation found.
 void goBackToTraining(const CallbackParams& training, CallbackParams& params) {
-    CallbackParams found = std::move(params);
+    const CallbackParams found = params;
     params = training;
-    params.evalResults = std::move(found.evalResults);
+    params.evalResults = found.evalResults;
     params.evalStep = found.evalStep;
     params.metrics = found.metrics;
     params.validDataset = found.validDataset;
@@ -180,7 +180,6 @@ void Model::describe(const Course& course, CallbackParams& params) {
     params.totalSteps = course.totalSteps - course.firstStep;
     params.epochNum = (params.totalSteps + params.batchNum - 1) / params.batchNum;
     params.curStepNum = m_step - course.firstStep;
-    params.curEpochNum = m_step / params.batchNum;
     params.datasetSinkMode = course.arguments.datasetSinkMode;
     params.hasLossScale = m_options.lossScale.isOn();
     params.listCallback = &course.callbacks;
@@ -297,9 +296,9 @@ Result<std::optional<double>> Model::accumulateGradients(const std::vector<Batch
 }
 
 bool Model::isDiverged(const StepResult& result, const CallbackParams& params) {
-    const bool isFinite = std::isfinite(result.loss) && std::isfinite(result.gradNorm);
-    if (isFinite || m_options.lossScale.isOn()) return false;
-    const char* what = std::isfinite(result.loss) ? "gradient" : "loss";
+    const bool isLossFinite = std::isfinite(result.loss);
+    if (isLossFinite && (std::isfinite(result.gradNorm) || m_options.lossScale.isOn())) return false; // a scale may heal gradients, not the loss
+    const char* what = isLossFinite ? "gradient" : "loss";
     m_divergence.error = {"Step " + std::to_string(m_step + 1) + ": the " + what + " is NaN or infinite; training stopped before the update.",
                           "Lower the learning rate, lengthen the warm-up or clip gradients.", {}};
     m_divergence.step = params.curStepNum;
