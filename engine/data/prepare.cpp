@@ -2,6 +2,7 @@
 
 #include "engine/checkpoint/model_folder.h"
 #include "engine/data/packed.h"
+#include "engine/data/tensor_files.h"
 #include "engine/data/token_file.h"
 #include "models/base/files.h"
 
@@ -114,7 +115,8 @@ Result<DataFiles> findDataFiles(const recipe::Recipe& recipe) {
     DataFiles files;
     std::vector<std::string> endings{".txt", ".safetensors"};
     const std::string& format = recipe.text("data.format");
-    if (format == "alpaca" || format == "sharegpt" || format == "messages") endings = {".json", ".jsonl"};
+    if (format == "tensors") endings = {".safetensors"};
+    else if (format == "alpaca" || format == "sharegpt" || format == "messages") endings = {".json", ".jsonl"};
     else if (isFineTuning(recipe) && format == "auto") endings.insert(endings.end(), {".json", ".jsonl"});
     CELLOOM_TRY(train, expandFiles(recipe.list("data.train"), "data.train", endings));
     CELLOOM_TRY(validation, expandFiles(recipe.list("data.validation"), "data.validation", endings));
@@ -126,7 +128,7 @@ Result<DataFiles> findDataFiles(const recipe::Recipe& recipe) {
     all.insert(all.end(), validation.begin(), validation.end());
     CELLOOM_TRY(areInstructions, areInstructionFiles(recipe, all));
     CELLOOM_TRY(areTokens, areInstructions ? Result<bool>(false) : areTokenFiles(recipe, all));
-    return DataFiles{std::move(train), std::move(validation), areTokens, areInstructions};
+    return DataFiles{std::move(train), std::move(validation), areTokens, areInstructions, format == "tensors"};
 }
 
 Result<TextSplit> readTextSplit(const recipe::Recipe& recipe, const DataFiles& files) {
@@ -241,15 +243,38 @@ Result<PreparedData> prepareInstructions(const recipe::Recipe& recipe, const Ins
     return data;
 }
 
+namespace {
+
+/// Path, hash and size of all files: a resumed run must find them as they were.
+Status remember(const DataFiles& files, const char* kind, PreparedData& data) {
+    for (const auto* list : {&files.train, &files.validation})
+        for (const fs::path& path : *list) {
+            CELLOOM_TRY(hash, sha256OfFile(path));
+            data.files.push_back({path, hash, static_cast<std::int64_t>(fs::file_size(path)), kind});
+        }
+    return {};
+}
+
+} // namespace
+
+Result<PreparedData> prepareTensors(const recipe::Recipe& recipe, const DataFiles& files) {
+    PreparedData data;
+    CELLOOM_TRY_STATUS(remember(files, "tensors", data));
+    CELLOOM_TRY(train, openTensorFiles(files.train));
+    data.sequenceLength = 1;
+    if (files.validation.empty()) {
+        CELLOOM_TRY_STATUS(holdOutRows(recipe, std::move(train), data));
+        return data;
+    }
+    data.train = std::move(train);
+    CELLOOM_TRY(validation, openTensorFiles(files.validation));
+    data.validation = std::move(validation);
+    return data;
+}
+
 Result<PreparedData> prepareTokens(const recipe::Recipe& recipe, const DataFiles& files, std::int64_t vocabSize) {
     PreparedData data;
-    const auto remember = [&](const fs::path& path) -> Status {
-        CELLOOM_TRY(hash, sha256OfFile(path));
-        data.files.push_back({path, hash, static_cast<std::int64_t>(fs::file_size(path)), "tokens"});
-        return {};
-    };
-    for (const fs::path& path : files.train) CELLOOM_TRY_STATUS(remember(path));
-    for (const fs::path& path : files.validation) CELLOOM_TRY_STATUS(remember(path));
+    CELLOOM_TRY_STATUS(remember(files, "tokens", data));
     CELLOOM_TRY(train, TokenFileDataset::open(files.train, vocabSize));
     data.sequenceLength = train->sequenceLength();
     if (files.validation.empty()) {

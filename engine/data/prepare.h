@@ -16,6 +16,7 @@ struct DataFiles {
     std::vector<std::filesystem::path> train, validation;
     bool areTokens = false;
     bool areInstructions = false;
+    bool areTensors = false; // named columns
 };
 Result<DataFiles> findDataFiles(const recipe::Recipe& recipe);
 
@@ -42,7 +43,7 @@ Result<std::unique_ptr<Tokenizer>> obtainTokenizer(const recipe::Recipe& recipe,
                                                    const std::filesystem::path& target);
 
 struct PreparedData {
-    std::unique_ptr<Dataset> train, validation; // validation may be null
+    std::shared_ptr<Dataset> train, validation; // validation may be null
     std::vector<CorpusFile> files;
     std::int64_t sequenceLength = 0;
     ChatStatistics samples, heldOut; // of conversations
@@ -55,5 +56,6 @@ Result<PreparedData> prepareInstructions(const recipe::Recipe& recipe, const Ins
 /// The id that fills rows up: the tokenizer's pad, else its end token, else 0. No label ever sees it.
 std::int64_t paddingId(const Tokenizer& tokenizer);
 Result<PreparedData> prepareTokens(const recipe::Recipe& recipe, const DataFiles& files, std::int64_t vocabSize);
+Result<PreparedData> prepareTensors(const recipe::Recipe& recipe, const DataFiles& files);
 
 } // namespace celloom::engine

@@ -40,6 +40,7 @@ Result<PreparedData> conversations(const recipe::Recipe& recipe, const DataFiles
 Result<PreparedData> prepare(const recipe::Recipe& recipe, const DataFiles& files, const fs::path& folder, DataPreview& out) {
     const fs::path target = folder / "tokenizer.model";
     if (files.areInstructions) return conversations(recipe, files, folder, out);
+    if (files.areTensors) return fail("Named columns hold no text to preview.", "Previews are of texts, tokens and conversations.", "data.format");
     if (files.areTokens) {
         if (!recipe.text("tokenizer.path").empty()) {
             CELLOOM_TRY(tokenizer, obtainTokenizer(recipe, {}, target));

@@ -45,7 +45,7 @@ RunResult LLMTrainer::run() {
 
     sayEnd(*end);
     RunResult result; // Finished
-    if (*end == Model::End::Stopped) result = {m_isTimeOver ? protocol::Ok : protocol::Interrupted, RunState::Stopped, {}};
+    if (*end == Model::End::Stopped) result = {m_isTimeOver || m_isStoppedEarly ? protocol::Ok : protocol::Interrupted, RunState::Stopped, {}};
     if (*end == Model::End::Diverged) result = {protocol::Diverged, RunState::Failed, divergence()};
     m_reporter.state(result.state);
     if (auto status = m_setup.writer.flush(); !status) return failed(status.error());
@@ -124,12 +124,17 @@ Status LLMTrainer::writeSamples() {
 }
 
 void LLMTrainer::reportEvaluation(const Evaluation& evaluation) {
-    m_lastPerplexity = evaluation.perplexity();
-    m_reporter.metric("eval/loss", evaluation.loss);
-    m_reporter.metric("eval/perplexity", evaluation.perplexity());
-    m_reporter.info("evaluation", "Validation loss " + decimals(evaluation.loss, 4) + ", perplexity " + decimals(evaluation.perplexity(), 2) + " over " +
-                                      std::to_string(evaluation.items) + " tokens.",
-                    nlohmann::json{{"loss", evaluation.loss}, {"perplexity", evaluation.perplexity()}, {"tokens", evaluation.items}}.dump());
+    const bool isOnText = evaluation.metrics.contains("perplexity");
+    if (isOnText) m_lastPerplexity = evaluation.perplexity();
+    std::string said = "Validation loss " + decimals(evaluation.loss, 4);
+    nlohmann::json data{{"loss", evaluation.loss}, {isOnText ? "tokens" : "items", evaluation.items}};
+    for (const auto& [name, value] : evaluation.metrics) {
+        m_reporter.metric("eval/" + name, value);
+        if (name == "perplexity") data[name] = value;
+        else if (name != "loss") data["metrics"][name] = value;
+        if (name != "loss") said += ", " + name + " " + decimals(value, name == "perplexity" ? 2 : 4);
+    }
+    m_reporter.info("evaluation", said + " over " + std::to_string(evaluation.items) + (isOnText ? " tokens." : " numbers."), data.dump());
 }
 
 /// What tensors took at most, beside what was foretold for these rows: for a user who compares. Silent where nothing was counted.

@@ -55,8 +55,8 @@ private:
     void sayWhatLearns();
     Status prepareTokenRows();
     Status prepareConversations();
+    Status prepareTensorRows();
     void reportSamples(const ChatStatistics& count);
-    Result<std::shared_ptr<Loss>> makeLoss() const;
     Status loadWeightsToStartFrom();
     Status checkCorpus(const std::vector<CorpusFile>& files);
     Status measureBaseline();
@@ -107,7 +107,7 @@ private:
     std::vector<Callback*> m_callbacks; // while training
     double m_lastPerplexity = 0; // of the newest evaluation; 0: none
     double m_lastMatch = -1;     // share of held-out questions answered as expected at the newest evaluation; -1: none
-    bool m_isResume = false, m_isTraining = false, m_isTimeOver = false, m_isDeviceMissing = false;
+    bool m_isResume = false, m_isTraining = false, m_isTimeOver = false, m_isStoppedEarly = false, m_isDeviceMissing = false;
 };
 
 } // namespace celloom::engine

@@ -1,10 +1,29 @@
 // The part of a run that trains: its list of callbacks, and the call that they listen to.
 #include "engine/train/data_watch.h"
 #include "engine/train/llm_trainer.h"
+#include "engine/train/monitors.h"
 #include "engine/train/run_callbacks.h"
+#include "models/base/text.h"
+
+#include <nlohmann/json.hpp>
 
 namespace celloom::engine {
 using store::RunState;
+namespace {
+
+/// A monitor's fields of the recipe: callbacks.early_stopping_…, callbacks.reduce_lr_….
+MonitorOptions monitorOf(const recipe::Recipe& recipe, const std::string& name) {
+    const std::string key = "callbacks." + name + "_", &mode = recipe.text(key + "mode");
+    return {.monitor = recipe.text(key + "monitor"),
+            .patience = recipe.integer(key + "patience"),
+            .mode = mode == "min" ? Better::Min : mode == "max" ? Better::Max : Better::Auto,
+            .minDelta = recipe.real(key + "min_delta"),
+            .watch = Watch::Evaluations};
+}
+
+nlohmann::json best(const Monitor& monitor) { return monitor.best() ? nlohmann::json(*monitor.best()) : nlohmann::json(); }
+
+} // namespace
 
 /// The callbacks of a run. Their order is the order of what happens after a step: say it, measure, write, save, obey.
 struct LLMTrainer::Callbacks {
@@ -13,16 +32,21 @@ struct LLMTrainer::Callbacks {
     TimeMonitor timeMonitor;
     std::unique_ptr<EvaluationCallback> evaluation; // null without validation data
     std::unique_ptr<SampleCallback> sample;         // null without a tokenizer
+    std::unique_ptr<ReduceLROnPlateau> plateau;     // null where the recipe asks for none
+    std::unique_ptr<EarlyStopping> earlyStopping;   // likewise
     ModelCheckpoint checkpoint;
     BeforeFirstCheckpoint beforeFirstCheckpoint{checkpoint};
     TimeLimit timeLimit;
 
     explicit Callbacks(LLMTrainer& run);
+    void makeMonitors(LLMTrainer& run);
     std::vector<Callback*> list(const recipe::Recipe& recipe, RunControl& control) {
         std::vector<Callback*> all{&metrics, &lossMonitor};
         if (recipe.flag("callbacks.time_monitor")) all.push_back(&timeMonitor);
         if (evaluation) all.push_back(evaluation.get());
         if (sample) all.push_back(sample.get());
+        if (plateau) all.push_back(plateau.get());
+        if (earlyStopping) all.push_back(earlyStopping.get());
         all.insert(all.end(), {&beforeFirstCheckpoint, &checkpoint, &timeLimit, &control});
         return all;
     }
@@ -41,6 +65,30 @@ LLMTrainer::Callbacks::Callbacks(LLMTrainer& run)
                                                           [&run] { return run.checkAnswers(); });
     if (run.m_tokenizer)
         sample = std::make_unique<SampleCallback>(run.m_recipe.integer("sample.every_steps"), [&run](RunContext&) { return run.writeSamples(); });
+    makeMonitors(run);
+}
+
+/// What watches the evaluations, and what the run says when it acts.
+void LLMTrainer::Callbacks::makeMonitors(LLMTrainer& run) {
+    const recipe::Recipe& recipe = run.m_recipe;
+    if (recipe.integer("callbacks.reduce_lr_patience") > 0) {
+        const ReduceLROnPlateau::Options options{.monitor = monitorOf(recipe, "reduce_lr"),
+                                                 .factor = recipe.real("callbacks.reduce_lr_factor"),
+                                                 .cooldown = recipe.integer("callbacks.reduce_lr_cooldown"),
+                                                 .minLr = recipe.real("callbacks.reduce_lr_min")};
+        plateau = std::make_unique<ReduceLROnPlateau>(options, [this, &run](RunContext& context, double before, double after) {
+            const std::string& monitor = plateau->options().monitor;
+            run.m_reporter.info("plateau", "\"" + monitor + "\" improved no more: the learning rate goes from " + numberText(before) + " to " + numberText(after) + ".",
+                                nlohmann::json{{"step", context.originalArgs().curStepNum + 1}, {"monitor", monitor}, {"best", best(*plateau)}, {"before", before}, {"lr", after}}.dump());
+        });
+    }
+    if (recipe.integer("callbacks.early_stopping_patience") > 0)
+        earlyStopping = std::make_unique<EarlyStopping>(EarlyStopping::Options{.monitor = monitorOf(recipe, "early_stopping")}, [this, &run](RunContext& context) {
+            const std::string& monitor = earlyStopping->options().monitor;
+            run.m_reporter.info("early_stopping", "\"" + monitor + "\" improved no more" +
+                                                      (earlyStopping->best() ? " than to " + roundedText(*earlyStopping->best()) : std::string()) + ": the run ends early.",
+                                nlohmann::json{{"step", context.originalArgs().curStepNum}, {"monitor", monitor}, {"best", best(*earlyStopping)}}.dump());
+        });
 }
 
 Result<Model::End> LLMTrainer::train() {
@@ -58,6 +106,7 @@ Result<Model::End> LLMTrainer::train() {
     auto end = trainToTheEnd();
     m_isTimeOver = callbacks.timeLimit.isReached();
     if (!end) keepWhatWasLearned(callbacks.checkpoint, end.error());
+    m_isStoppedEarly = callbacks.earlyStopping && callbacks.earlyStopping->stoppedEpoch() > 0;
     m_callbacks.clear();
     if (end && *end != Model::End::Diverged) CELLOOM_TRY_STATUS(saveFinishedAdapter());
     return end;

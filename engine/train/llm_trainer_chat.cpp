@@ -1,6 +1,9 @@
 // The part of a run that knows conversations: instruction files, chat templates, answers to held-out questions.
 #include "engine/generate/generate.h"
 #include "engine/train/llm_trainer.h"
+#include "engine/train/text_metrics.h"
+
+#include "models/recipe/measures.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -124,6 +127,8 @@ Result<std::optional<double>> LLMTrainer::answerQuestions(const std::string& met
     m_reporter.stage("answering");
     constexpr std::int64_t kTogether = 8, kShown = 3, kKept = 20; // prompts of one batch; samples; wrong answers in the event
     std::int64_t matches = 0;
+    BleuScore bleu;
+    RougeL rouge;
     json wrong = json::array();
     for (std::int64_t first = 0; first < asked; first += kTogether) {
         const std::int64_t end = std::min(first + kTogether, asked);
@@ -134,14 +139,24 @@ Result<std::optional<double>> LLMTrainer::answerQuestions(const std::string& met
             const std::string &answer = answers[static_cast<std::size_t>(i - first)], &expected = messages.back().text, &question = messages[messages.size() - 2].text;
             const bool isMatch = trimmed(answer) == trimmed(expected);
             matches += isMatch;
+            bleu.update(wordsOf(answer), {wordsOf(expected)});
+            rouge.update(wordsOf(answer), wordsOf(expected));
             if (i < kShown) m_reporter.sample(question, answer);
             if (!isMatch && std::ssize(wrong) < kKept) wrong.push_back({{"question", question}, {"expected", expected}, {"answer", answer}});
         }
     }
     const double share = static_cast<double>(matches) / static_cast<double>(asked);
     m_reporter.metric(metric, share);
+    const std::string group = metric.substr(0, metric.find('/') + 1);
+    json measured = json::object();
+    for (const std::string& name : m_recipe.list("evaluate.metrics")) {
+        if (!recipe::isTextMetric(name)) continue;
+        CELLOOM_TRY(value, name == "bleu" ? bleu.eval() : rouge.eval());
+        m_reporter.metric(group + name, value);
+        measured[name] = value;
+    }
     m_reporter.info(event, answersText(share) + " answered exactly as expected" + (event == "base_answers" ? " before training." : "."),
-                    json{{"matches", matches}, {"questions", asked}, {"wrong", wrong}}.dump(-1, ' ', false, json::error_handler_t::replace));
+                    json{{"matches", matches}, {"questions", asked}, {"metrics", measured}, {"wrong", wrong}}.dump(-1, ' ', false, json::error_handler_t::replace));
     return share;
 }
 

@@ -6,8 +6,8 @@
 #include "engine/data/bigram.h"
 #include "engine/exec/device.h"
 #include "engine/exec/memory.h"
-#include "engine/exec/z_loss.h"
 #include "engine/exec/runtime.h"
+#include "engine/train/recipe_loss.h"
 #include "models/base/files.h"
 #include "models/base/text.h"
 #include "models/families/families.h"
@@ -142,6 +142,7 @@ Status LLMTrainer::readData() {
     CELLOOM_TRY(files, findDataFiles(m_recipe));
     m_files = std::move(files);
     if (m_files.areInstructions) return readConversations();
+    if (m_files.areTensors) return {}; // they are read once the graph is known
     if (!m_files.areTokens) return readText();
     const fs::path tokenizer = m_setup.folder.tokenizer();
     if (m_recipe.text("tokenizer.path").empty() && !fs::exists(tokenizer)) return {};
@@ -239,6 +240,7 @@ Status LLMTrainer::buildNetwork() {
     m_optimizer = std::move(optimizer);
     for (const char* key : kFixedFields) m_state.recipe[key] = m_recipe.toText(key);
     if (m_files.areInstructions) return prepareConversations();
+    if (m_files.areTensors) return prepareTensorRows();
     return m_files.areTokens ? prepareTokenRows() : Status();
 }
 
@@ -268,11 +270,17 @@ Status LLMTrainer::prepareTokenRows() {
     return {};
 }
 
-Result<std::shared_ptr<Loss>> LLMTrainer::makeLoss() const {
-    LanguageModelOptions options;
-    options.zLossWeight = m_recipe.real("train.z_loss") > 0 ? m_recipe.real("train.z_loss") : zLossWeightOf(m_network->model());
-    if (!(options.zLossWeight >= 0)) return fail("The model's z_loss_weight is " + numberText(options.zLossWeight) + ".", "Give 0 or more.", "model.overrides");
-    return std::make_shared<LanguageModelLoss>(options);
+Status LLMTrainer::prepareTensorRows() {
+    m_reporter.stage("reading columns");
+    CELLOOM_TRY(data, prepareTensors(m_recipe, m_files));
+    m_data = std::move(data);
+    CELLOOM_TRY_STATUS(checkCorpus(m_data.files));
+    const std::int64_t held = m_data.validation ? m_data.validation->size() : 0;
+    const std::vector<std::string> columns = m_data.train->columns();
+    m_reporter.info("data", "Read " + counted(std::ssize(m_data.files), "file") + " of the columns " + joined(columns) + ": " + counted(m_data.train->size(), "row") +
+                                " to learn from, " + std::to_string(held) + " held out.",
+                    nlohmann::json{{"tensor_files", m_data.files.size()}, {"columns", columns}, {"rows", m_data.train->size()}, {"held_out", held}}.dump());
+    return {};
 }
 
 /// The checkpoint that is resumed from, else the recipe's model.weights, else what the network was drawn with.
@@ -286,9 +294,9 @@ Status LLMTrainer::loadWeightsToStartFrom() {
     options.runsEmptySteps = m_files.areInstructions && m_recipe.text("data.untrainable") == "keep";
     options.seed = static_cast<std::uint64_t>(m_recipe.integer("seed"));
     options.clipNorm = m_recipe.real("optimizer.clip_norm");
-    CELLOOM_TRY(loss, makeLoss());
+    CELLOOM_TRY(loss, makeLoss(m_recipe, *m_network, *m_data.train));
     options.lossScale = LossScale::of(m_recipe);
-    CELLOOM_TRY(metrics, metricsNamed({"loss", "perplexity"}));
+    CELLOOM_TRY(metrics, makeMetrics(m_recipe));
     m_model = std::make_unique<Model>(*m_network, loss, m_optimizer.get(), metrics, options);
     if (m_model->planOf(*m_data.train).stepsPerEpoch() == 0)
         return fail("The data fills no step: it has " + std::to_string(m_data.train->size()) + " sequences, a step needs " +
@@ -322,7 +330,7 @@ Status LLMTrainer::loadWeightsToStartFrom() {
 }
 
 Status LLMTrainer::measureBaseline() {
-    if (m_files.areTokens || m_files.areInstructions || !m_data.validation || m_state.baselinePerplexity > 0) return {};
+    if (m_files.areTokens || m_files.areTensors || m_files.areInstructions || !m_data.validation || m_state.baselinePerplexity > 0) return {};
     m_reporter.stage("bigram baseline");
     const BigramModel bigram = BigramModel::fit(*m_data.train, m_tokenizer->vocabSize(), kBaselineRows);
     m_state.baselinePerplexity = bigram.perplexity(*m_data.validation, m_recipe.integer("evaluate.max_batches") * m_recipe.integer("train.batch_size"));

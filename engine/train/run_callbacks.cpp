@@ -35,7 +35,8 @@ Status MetricsCallback::stepEnd(RunContext& context) {
     m_reporter.metric("train/lr", params.learningRate);
     m_reporter.metric("train/grad_norm", params.gradNorm);
     if (params.hasLossScale) m_reporter.metric("train/loss_scale", params.lossScale);
-    if (params.stepSeconds > 0) m_reporter.metric("train/tokens_per_s", static_cast<double>(params.tokens) / params.stepSeconds);
+    const bool hasTokens = params.trainDatasetElement && params.trainDatasetElement->front().inputIds.defined();
+    if (params.stepSeconds > 0) m_reporter.metric(hasTokens ? "train/tokens_per_s" : "train/rows_per_s", static_cast<double>(params.tokens) / params.stepSeconds);
     m_reporter.metric("system/memory_bytes", residentBytes());
     m_overflows = params.isOverflow ? m_overflows + 1 : 0;
     if (!params.isOverflow) m_isStormSaid = false;

@@ -1,5 +1,7 @@
 // The list of a recipe's fields: the one place where an option is written down.
+#include "models/base/text.h"
 #include "models/families/families.h"
+#include "models/recipe/measures.h"
 #include "models/recipe/recipe.h"
 
 namespace celloom::recipe {
@@ -66,6 +68,12 @@ FieldValue whole(std::int64_t value) {
 }
 FieldValue word(const char* value) {
     return std::string(value);
+}
+
+Texts losses() {
+    Texts out{"LanguageModel"};
+    out.insert(out.end(), lossTypes().begin(), lossTypes().end());
+    return out;
 }
 
 void addGeneral(std::vector<Entry>& out) {
@@ -153,12 +161,13 @@ void addData(std::vector<Entry>& out) {
                         "用于学习的文本文件或词元文件。可以给出文件夹或 corpus/*.txt 这样的模式。"));
     out.push_back(
         Entry("data", "data.format", choice, word("auto"), "Format", "格式",
-              "text: plain text. tokens: safetensors with input_ids [rows, length] and optional labels. Instructions, as JSON or JSON Lines: "
+              "text: plain text. tokens: safetensors with input_ids [rows, length] and optional labels. tensors: safetensors of named columns [rows, …] that "
+              "feed the graph's inputs and the loss's labels by name. Instructions, as JSON or JSON Lines: "
               "alpaca (instruction, input, output, or columns of other names), sharegpt (conversations) or messages (role, content). auto: by the "
               "file's ending and, of instructions, by the keys of the first row; what was found is shown.",
-              "text：纯文本。tokens：含 input_ids [行数, 长度]、可选 labels 的 safetensors。指令数据（JSON 或 JSON Lines）：alpaca（instruction、input、output "
+              "text：纯文本。tokens：含 input_ids [行数, 长度]、可选 labels 的 safetensors。tensors：由具名列 [行数, …] 组成的 safetensors，按名称送入图的输入和损失的标签。指令数据（JSON 或 JSON Lines）：alpaca（instruction、input、output "
               "或其他列名）、sharegpt（conversations）、messages（role、content）。auto：按扩展名判断，指令数据再按首行的键判断，并显示结果。")
-            .choices({"auto", "text", "tokens", "alpaca", "sharegpt", "messages"}));
+            .choices({"auto", "text", "tokens", "tensors", "alpaca", "sharegpt", "messages"}));
     out.push_back(Entry("data", "data.columns", textList, Texts{}, "Columns", "列名",
                         "Names of the columns in an alpaca file where they are not the usual ones: \"question=Frage\", \"answer=Antwort\"; also input and "
                         "system.",
@@ -256,6 +265,23 @@ void addTraining(std::vector<Entry>& out) {
                         "The run saves and ends after this much training time. 0: no limit.", "训练达到该时长后保存并结束。0：不限。")
                       .range(0, 10000000)
                       .unit("minutes", "分钟"));
+    out.push_back(Entry("train", "loss.type", choice, word("LanguageModel"), "Loss", "损失",
+                        "What training makes small. LanguageModel: cross-entropy of the next token. The others compare an output of the graph with a "
+                        "column of the data and are MindSpore's of that name; cross-entropy takes numbers of classes or a share for each.",
+                        "训练所减小的量。LanguageModel：下一词元的交叉熵。其余各项把图的一个输出与数据的一列比较，与 MindSpore 的同名损失一致；交叉熵可接受类别编号或各类的比例。")
+                      .choices(losses())
+                      .when("data.format=tensors"));
+    out.push_back(Entry("train", "loss.terms", textList, Texts{}, "Loss terms", "损失项",
+                        "Several outputs, each with its own loss and weight: \"logits -> label: SoftmaxCrossEntropyWithLogits weight=0.3\". Empty: the "
+                        "graph's only output against the only column that is no input, with the loss above.",
+                        "多个输出，各有自己的损失和权重：“logits -> label: SoftmaxCrossEntropyWithLogits weight=0.3”。留空：图的唯一输出与唯一非输入列比较，用上面的损失。")
+                      .when("data.format=tensors"));
+    out.push_back(Entry("train", "loss.label_smoothing", real, 0.0, "Label smoothing", "标签平滑",
+                        "Share of the target that is spread evenly over all classes in a cross-entropy. Of language models in training alone: validation "
+                        "losses stay comparable. 0: off.",
+                        "交叉熵中平均分给所有类别的目标比例。语言模型仅在训练中使用，验证损失仍可比较。0：关闭。")
+                      .range(0, 0.999)
+                      .advanced());
     out.push_back(Entry("train", "train.z_loss", real, 0.0, "z-loss", "z-loss",
                         "Weight in the training loss of the mean squared largest logit over all positions; keeps logits small. Validation "
                         "leaves it out. 0: the model's own z_loss_weight, which a Baichuan 2 model may have.",
@@ -447,6 +473,41 @@ void addPrecision(std::vector<Entry>& out) {
                       .when("precision.loss_scale=dynamic"));
 }
 
+void addMonitors(std::vector<Entry>& out) {
+    const Texts modes{"auto", "min", "max"}, watched{"eval_loss", "eval_perplexity", "loss"};
+    const char *monitor = "\"eval_loss\" or another measurement of the validation data; \"loss\": the training's own, at the end of epochs.",
+               *monitorZh = "“eval_loss”或验证数据的其他测量值；“loss”：训练自身的损失，在每轮结束时。",
+               *mode = "Whether the measurement is to fall (min) or to rise (max). auto: losses, errors and perplexities fall, the rest rises.",
+               *modeZh = "测量值应下降（min）还是上升（max）。auto：损失、误差和困惑度应下降，其余应上升。",
+               *delta = "What a measurement must improve by to count as better.", *deltaZh = "测量值至少改善多少才算更好。";
+    const char* whenStopping = "callbacks.early_stopping_patience!=0";
+    out.push_back(Entry("callbacks", "callbacks.early_stopping_patience", integer, whole(0), "EarlyStopping", "EarlyStopping",
+                        "The run ends after so many evaluations in a row that improved nothing. 0: never.", "连续这么多次评估没有改善就结束运行。0：不提前结束。")
+                      .range(0, 1e9)
+                      .unit("evaluations", "次评估"));
+    out.push_back(Entry("callbacks", "callbacks.early_stopping_monitor", text, word("eval_loss"), "Watches", "监视", monitor, monitorZh).choices(watched).when(whenStopping));
+    out.push_back(Entry("callbacks", "callbacks.early_stopping_mode", choice, word("auto"), "Better is", "更好的方向", mode, modeZh).choices(modes).advanced().when(whenStopping));
+    out.push_back(Entry("callbacks", "callbacks.early_stopping_min_delta", real, 0.0, "Smallest improvement", "最小改善", delta, deltaZh)
+                      .range(0, 1e9).advanced().when(whenStopping));
+    const char* whenReducing = "callbacks.reduce_lr_patience!=0";
+    out.push_back(Entry("callbacks", "callbacks.reduce_lr_patience", integer, whole(0), "ReduceLROnPlateau", "ReduceLROnPlateau",
+                        "The learning rate is lowered after so many evaluations in a row that improved nothing; the schedule counts no longer then. 0: never.",
+                        "连续这么多次评估没有改善就降低学习率，此后不再按学习率曲线。0：不降低。")
+                      .range(0, 1e9)
+                      .unit("evaluations", "次评估"));
+    out.push_back(Entry("callbacks", "callbacks.reduce_lr_factor", real, 0.1, "Factor", "系数", "What the rate is multiplied by.", "学习率所乘的系数。")
+                      .range(1e-9, 0.999999).when(whenReducing));
+    out.push_back(Entry("callbacks", "callbacks.reduce_lr_monitor", text, word("eval_loss"), "Watches", "监视", monitor, monitorZh).choices(watched).when(whenReducing));
+    out.push_back(Entry("callbacks", "callbacks.reduce_lr_mode", choice, word("auto"), "Better is", "更好的方向", mode, modeZh).choices(modes).advanced().when(whenReducing));
+    out.push_back(Entry("callbacks", "callbacks.reduce_lr_min_delta", real, 1e-4, "Smallest improvement", "最小改善", delta, deltaZh)
+                      .range(0, 1e9).advanced().when(whenReducing));
+    out.push_back(Entry("callbacks", "callbacks.reduce_lr_cooldown", integer, whole(0), "Rest after it", "降低后的间歇",
+                        "Evaluations after a reduction that are not waited for.", "降低后不计入等待的评估次数。")
+                      .range(0, 1e9).unit("evaluations", "次评估").advanced().when(whenReducing));
+    out.push_back(Entry("callbacks", "callbacks.reduce_lr_min", real, 0.0, "Lowest rate", "最低学习率", "The rate is not lowered below it.", "学习率不低于此值。")
+                      .range(0, 1e9).advanced().when(whenReducing));
+}
+
 void addCallbacks(std::vector<Entry>& out) {
     out.push_back(Entry("callbacks", "callbacks.loss_monitor_steps", integer, whole(1), "LossMonitor", "LossMonitor",
                         "Steps between two lines of loss in the log. 0: none. Charts always hold every step.",
@@ -455,6 +516,7 @@ void addCallbacks(std::vector<Entry>& out) {
                       .unit("steps", "步"));
     out.push_back(Entry("callbacks", "callbacks.time_monitor", flag, true, "TimeMonitor", "TimeMonitor",
                         "Log the time of each epoch and of its steps.", "记录每轮及其各步的用时。"));
+    addMonitors(out);
     out.push_back(Entry("callbacks", "checkpoint.every_steps", integer, whole(500), "Checkpoint every", "保存间隔",
                         "Steps between two checkpoints. 0: only at the end and when the run is stopped.",
                         "两次检查点之间的步数。0：仅在结束和停止时保存。")
@@ -474,6 +536,14 @@ void addCallbacks(std::vector<Entry>& out) {
                         "Batches looked at in each evaluation. 0: all of the validation data.", "每次评估使用的批数。0：全部验证数据。")
                       .range(0, 1e9)
                       .unit("batches", "批")
+                      .advanced());
+    out.push_back(Entry("callbacks", "evaluate.metrics", textList, Texts{}, "Metrics", "指标",
+                        "Measured at each evaluation beside the loss, as eval/… on the charts. Of language models over the tokens that count; bleu and "
+                        "rouge_l compare the answers to held-out questions. precision, recall and F1 are means over the classes. There are " +
+                            joined(metricNames()) + ".",
+                        "每次评估时除损失外还测量的指标，图表中为 eval/…。语言模型按计入损失的词元计算；bleu 和 rouge_l 比较对留出问题的回答；precision、recall、F1 为各类平均。可选：" +
+                            joined(metricNames()) + "。")
+                      .choices(metricNames())
                       .advanced());
     out.push_back(Entry("callbacks", "evaluate.generate", integer, whole(0), "Answers to check", "检查的回答数",
                         "Held-out questions that the model answers, greedily, at each evaluation; those that equal the expected answer are counted "

@@ -6,6 +6,7 @@
 #include "models/graph/json_text.h"
 #include "models/recipe/list_text.h"
 #include "models/recipe/lora.h"
+#include "models/recipe/measures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -422,6 +423,9 @@ std::vector<Problem> Recipe::validate() const {
     if (integer("sample.every_steps") > 0 && text("data.format") == "tokens" && text("tokenizer.path").empty())
         add(Error, "sample.every_steps", "Samples need a tokenizer, and a run on token files trains none.",
             "Give tokenizer.path, or set sample.every_steps to 0.");
+    if (integer("sample.every_steps") > 0 && isOnTensors(*this))
+        add(Error, "sample.every_steps", "A run on named columns writes no text.", "Set sample.every_steps to 0.");
+    for (Problem& problem : checkMeasures(*this)) out.push_back(std::move(problem));
     return out;
 }
 

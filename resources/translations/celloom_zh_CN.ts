@@ -1694,6 +1694,22 @@
             <translation>二元组模型在验证数据上的困惑度为 %1：学到东西的语言模型会低于它。</translation>
         </message>
         <message>
+            <source> of named columns: %1 rows to learn from, %2 held out.</source>
+            <translation>，由具名列组成：%1 行用于学习，留出 %2 行。</translation>
+        </message>
+        <message>
+            <source>Validation loss %1 over %2 numbers.</source>
+            <translation>%2 个数上的验证损失为 %1。</translation>
+        </message>
+        <message>
+            <source>%1 improved no more: from step %2 on the learning rate is %3.</source>
+            <translation>%1 不再改善：从第 %2 步起学习率为 %3。</translation>
+        </message>
+        <message>
+            <source>%1 improved no more: the run ends early, after step %2.</source>
+            <translation>%1 不再改善：运行在第 %2 步后提前结束。</translation>
+        </message>
+        <message>
             <source>There is no validation data to evaluate on. Name validation files, or hold out a part of the documents.</source>
             <translation>没有可供评估的验证数据。请指定验证文件，或留出一部分文档。</translation>
         </message>

@@ -39,7 +39,7 @@ class TestFinetune : public QObject {
                 {"data", {{"train", {at("train.jsonl").string()}}, {"validation", {at("held.jsonl").string()}}, {"packing", true}}},
                 {"train", {{"batch_size", 2}, {"sequence_length", 64}, {"max_steps", 30}}},
                 {"optimizer", {{"lr", 0.02}, {"weight_decay", 0}}},
-                {"evaluate", {{"every_steps", 15}, {"generate", 4}, {"generate_tokens", 8}}},
+                {"evaluate", {{"every_steps", 15}, {"generate", 4}, {"generate_tokens", 8}, {"metrics", {"rouge_l", "accuracy"}}}},
                 {"checkpoint", {{"every_steps", 10}}},
                 {"threads", 1},
                 {"seed", 7}};
@@ -87,6 +87,9 @@ private Q_SLOTS:
         QCOMPARE(answers.size(), std::size_t(2));
         const json last = json::parse(answers.back().data);
         QVERIFY2(last["matches"] == 4 && last["questions"] == 4, answers.back().data.c_str());
+        QCOMPARE(last["metrics"]["rouge_l"].get<double>(), 1.0); // equal texts
+        const json evaluation = json::parse(events(m_reference, "evaluation").back().data);
+        QVERIFY(evaluation["metrics"]["accuracy"].get<double>() > 0.9); // of the answers' tokens
         const auto before = events(m_reference, "base_answers");
         QCOMPARE(before.size(), std::size_t(1));
         QVERIFY2(json::parse(before[0].data)["matches"].get<int>() < 4, before[0].data.c_str());

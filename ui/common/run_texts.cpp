@@ -56,6 +56,14 @@ public:
             parts.append(QStringLiteral("%1 (%2)").arg(one.key(), Format::count(one.value().toInteger())));
         return parts.join(QStringLiteral(", "));
     }
+    /// " accuracy: 0.93, F1: 0.9"; empty where nothing else was measured. The names are the same in every language.
+    [[nodiscard]] QString metrics() const {
+        const QJsonObject measured = m_object.value(QLatin1String("metrics")).toObject();
+        QStringList parts;
+        for (auto one = measured.begin(); one != measured.end(); ++one)
+            parts.append(QStringLiteral("%1: %2").arg(one.key(), Format::number(one.value().toDouble())));
+        return parts.isEmpty() ? QString() : QLatin1Char(' ') + parts.join(QStringLiteral(", "));
+    }
 
 private:
     QJsonObject m_object;
@@ -71,6 +79,9 @@ public:
         if (data.has("token_files"))
             return tr("Read %n token file(s)", "", data.few("token_files")) +
                    tr(": %1 sequences of %2 tokens to learn from.").arg(data.count("sequences"), data.count("sequence_length"));
+        if (data.has("tensor_files"))
+            return tr("Read %n file(s)", "", data.few("tensor_files")) +
+                   tr(" of named columns: %1 rows to learn from, %2 held out.").arg(data.count("rows"), data.count("held_out"));
         return tr("Read %n file(s)", "", data.few("files")) +
                tr(" (%1): %2 to learn from, %3 held out.")
                    .arg(data.encodings(), tr("%n document(s)", "", data.few("documents")), data.count("held_out"));
@@ -86,8 +97,11 @@ public:
     static QString evaluation(Data& data) {
         if (data.flag("no_data"))
             return tr("There is no validation data to evaluate on. Name validation files, or hold out a part of the documents.");
+        if (data.has("items"))
+            return tr("Validation loss %1 over %2 numbers.").arg(Format::number(data.real("loss")), data.count("items")) + data.metrics();
         return tr("Validation loss %1, perplexity %2 over %3 tokens.")
-            .arg(Format::number(data.real("loss")), Format::number(data.real("perplexity")), data.count("tokens"));
+                   .arg(Format::number(data.real("loss")), Format::number(data.real("perplexity")), data.count("tokens")) +
+               data.metrics();
     }
     static QString checkpoint(Data& data) { return tr("Saved the checkpoint %1.").arg(data.text("checkpoint")); }
     static QString resumed(Data& data) {
@@ -146,7 +160,7 @@ public:
         return text;
     }
     static QString answers(Data& data) {
-        return tr("%1 of %2 held-out questions answered exactly as expected.").arg(data.count("matches"), data.count("questions"));
+        return tr("%1 of %2 held-out questions answered exactly as expected.").arg(data.count("matches"), data.count("questions")) + data.metrics();
     }
     static QString baseAnswers(Data& data) {
         return tr("Before training the base answers %1 of %2 held-out questions exactly as expected.").arg(data.count("matches"), data.count("questions"));
@@ -154,6 +168,13 @@ public:
     static QString answersComparison(Data& data) {
         return tr("Held-out questions answered exactly as expected: %1 % before training, %2 % now.")
             .arg(Format::count(std::llround(100 * data.real("before"))), Format::count(std::llround(100 * data.real("after"))));
+    }
+    static QString plateau(Data& data) {
+        return tr("%1 improved no more: from step %2 on the learning rate is %3.")
+            .arg(data.text("monitor"), data.count("step"), Format::rate(data.real("lr")));
+    }
+    static QString earlyStopping(Data& data) {
+        return tr("%1 improved no more: the run ends early, after step %2.").arg(data.text("monitor"), data.count("step"));
     }
     static QString emptyStep(Data& data) { return tr("Step %1 had no token to learn from and changed nothing.").arg(data.count("step")); }
     static QString trainable(Data& data) {
@@ -249,6 +270,8 @@ constexpr struct {
     {"answers", &Sentences::answers},
     {"base_answers", &Sentences::baseAnswers},
     {"answers_comparison", &Sentences::answersComparison},
+    {"plateau", &Sentences::plateau},
+    {"early_stopping", &Sentences::earlyStopping},
     {"empty_step", &Sentences::emptyStep},
     {"trainable", &Sentences::trainable},
     {"adapter", &Sentences::adapter},
