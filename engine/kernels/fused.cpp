@@ -152,6 +152,8 @@ at::Tensor crossEntropySumReference(const at::Tensor& logits, const at::Tensor& 
 }
 
 at::Tensor crossEntropySum(const at::Tensor& logits, const at::Tensor& targets, double labelSmoothing) {
+    TORCH_CHECK(logits.dim() == 2 && targets.dim() == 1 && logits.size(0) == targets.size(0), "logits ", logits.sizes(), " need as many labels as rows, not ",
+                targets.sizes());
     if (logits.is_cpu() && logits.scalar_type() == at::kFloat) return CrossEntropy::apply(logits, targets.contiguous(), labelSmoothing);
     return crossEntropySumReference(logits, targets, labelSmoothing);
 }

@@ -11,6 +11,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <QTest>
 #include <cmath>
 
@@ -46,6 +47,7 @@ private Q_SLOTS:
     void crossEntropyEqualsItsReference();
     void crossEntropyOfExtremesIsRight();
     void crossEntropyRefusesLabelsOutsideTheVocabulary();
+    void crossEntropyRefusesMoreRowsThanLabels();
 };
 
 namespace {
@@ -170,6 +172,11 @@ void TestKernels::crossEntropyOfExtremesIsRight() {
 void TestKernels::crossEntropyRefusesLabelsOutsideTheVocabulary() {
     for (const std::int64_t label : {-1, 4, -101})
         QVERIFY_THROWS_EXCEPTION(c10::Error, kernels::crossEntropySum(normal({1, 4}, 1), at::randint(label, label + 1, {1}, at::kLong)));
+}
+
+void TestKernels::crossEntropyRefusesMoreRowsThanLabels() { // a graph of one's own may make the sequence longer; the kernel read past the labels
+    for (const std::int64_t labels : {0, 3, 5}) QVERIFY_THROWS_EXCEPTION(c10::Error, kernels::crossEntropySum(normal({4, 2}, 1), at::zeros({labels}, at::kLong)));
+    QVERIFY_THROWS_EXCEPTION(c10::Error, kernels::crossEntropySum(normal({4}, 1), at::zeros({4}, at::kLong)));
 }
 
 QTEST_GUILESS_MAIN(TestKernels)
