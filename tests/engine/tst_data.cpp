@@ -4,10 +4,13 @@
 #include "engine/data/packed.h"
 #include "engine/data/prepare.h"
 #include "engine/data/step_plan.h"
+#include "engine/data/tensor_files.h"
 #include "engine/data/token_file.h"
 #include "models/base/files.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <QDir>
 #include <QTemporaryDir>
@@ -305,6 +308,44 @@ private Q_SLOTS:
             for (std::int64_t next = 0; next < 7; ++next) sum += model.probability(previous, next);
             QVERIFY(std::abs(sum - 1) < 1e-9);
         }
+    }
+
+    void columnsOfSeveralFilesFollowOneAnother() {
+        QVERIFY(writeSafetensors(at("first.safetensors"), {{"x", at::zeros({2, 3})}, {"label", at::arange(2)}}));
+        QVERIFY(writeSafetensors(at("second.safetensors"), {{"x", at::zeros({1, 3})}, {"label", at::arange(1)}}));
+        const auto rows = openTensorFiles({at("first.safetensors"), at("second.safetensors")});
+        QVERIFY(rows);
+        QCOMPARE((*rows)->size(), std::int64_t(3));
+        QVERIFY(((*rows)->columns() == std::vector<std::string>{"label", "x"}));
+        const Batch batch = collate(**rows, 1, 2);
+        QVERIFY((numbers(batch.column("label")) == Numbers{1, 0}));
+        QVERIFY((batch.column("x").sizes() == at::IntArrayRef{2, 3}) && batch.rows() == 2 && !batch.inputIds.defined());
+        QVERIFY(!batch.column("input_ids").defined());
+    }
+
+    void columnsThatDoNotFitAreRefused_data() {
+        QTest::addColumn<QString>("said");
+        QTest::newRow("NaN") << "in the column \"x\", row 1";
+        QTest::newRow("another number of rows") << "\"label\" has 3";
+        QTest::newRow("other columns") << "All files need the same columns";
+        QTest::newRow("another shape") << "another shape or type";
+        QTest::newRow("a single number") << "without a row";
+    }
+    void columnsThatDoNotFitAreRefused() {
+        QFETCH(QString, said);
+        const std::string what = QTest::currentDataTag();
+        std::map<std::string, at::Tensor> columns{{"x", at::zeros({2, 3})}, {"label", at::arange(2)}};
+        const bool isSecond = what == "other columns" || what == "another shape";
+        QVERIFY(writeSafetensors(at("good.safetensors"), columns));
+        if (what == "NaN") columns["x"][1][2].fill_(NAN);
+        if (what == "another number of rows") columns["label"] = at::arange(3);
+        if (what == "other columns") columns["more"] = at::arange(2);
+        if (what == "another shape") columns["x"] = at::zeros({2, 4});
+        if (what == "a single number") columns["x"] = at::zeros({});
+        QVERIFY(writeSafetensors(at("bad.safetensors"), columns));
+        const auto rows = openTensorFiles(isSecond ? std::vector{at("good.safetensors"), at("bad.safetensors")} : std::vector{at("bad.safetensors")});
+        QVERIFY(!rows);
+        QVERIFY2(QString::fromStdString(rows.error().text()).contains(said), rows.error().text().c_str());
     }
 
     void bigramOfACertainTextIsNearlyCertain() {
