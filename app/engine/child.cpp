@@ -1,5 +1,6 @@
 #include "app/engine/child.h"
 
+#include "engine/script/trial.h"
 #include "engine/train/llm_trainer.h"
 
 #include <atomic>
@@ -38,11 +39,17 @@ int refuse(const Error& error, int code) {
     return code;
 }
 
+Status tryScriptsOf(const std::filesystem::path& path) {
+    const auto recipe = recipe::Recipe::load(path);
+    return recipe ? engine::tryScripts(*recipe) : Status(); // a recipe that cannot be read is refused later
+}
+
 } // namespace
 
 int runChild(const std::filesystem::path& path) {
     catchSignals();
     const store::RunFolder folder{std::filesystem::absolute(path)};
+    const Status scriptsTried = tryScriptsOf(folder.recipe()); // forks: before any thread begins
     const store::Workspace workspace{folder.path.parent_path().parent_path()}; // workspace/runs/0042-name
     auto link = protocol::ChildLink::open(workspace, folder);
     if (!link) return refuse(link.error(), protocol::Failure);
@@ -58,7 +65,8 @@ int runChild(const std::filesystem::path& path) {
                                 [](const std::string& line) {
                                     std::printf("%s\n", line.c_str());
                                     std::fflush(stdout);
-                                }},
+                                },
+                                scriptsTried},
                                recipe->withAbsolutePaths());
     return trainer.run().code;
 }

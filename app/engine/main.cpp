@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
     celloom::app::addChatVerbs(app, invocation);
     celloom::app::addAdapterVerbs(app, invocation);
     celloom::app::addMachineVerbs(app, invocation);
+    celloom::app::addScriptVerbs(app, invocation);
     celloom::app::addTrainVerbs(app, invocation);
 
     return parseAndRun(app, invocation, argc, argv);

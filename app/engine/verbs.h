@@ -30,6 +30,7 @@ void addDataVerbs(CLI::App& app, Invocation& invocation);       // data preview
 void addChatVerbs(CLI::App& app, Invocation& invocation);       // chat, try-child
 void addAdapterVerbs(CLI::App& app, Invocation& invocation);    // merge
 void addMachineVerbs(CLI::App& app, Invocation& invocation);    // estimate, selftest, doctor
+void addScriptVerbs(CLI::App& app, Invocation& invocation);     // check-script
 void addTrainVerbs(CLI::App& app, Invocation& invocation);      // child
 
 } // namespace celloom::app

@@ -54,6 +54,7 @@ RunResult LLMTrainer::run() {
 
 /// The run, in the order in which it happens.
 Result<Model::End> LLMTrainer::work() {
+    CELLOOM_TRY_STATUS(readScripts());
     CELLOOM_TRY_STATUS(findCheckpoint());
     setThreads();
     CELLOOM_TRY_STATUS(readData());

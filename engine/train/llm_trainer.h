@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/data/prepare.h"
+#include "engine/script/run_scripts.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/run_control.h"
 #include "models/protocol/protocol.h"
@@ -27,6 +28,7 @@ public:
         protocol::ChildLink* link = nullptr;           // may be null
         const std::atomic<bool>* stopSignal = nullptr; // may be null
         std::function<void(const std::string&)> print; // lines for the log
+        Status scriptsTried = {}; // what tryScripts said; typed callbacks that failed it are refused before anything else is done
     };
     LLMTrainer(Setup setup, recipe::Recipe recipe);
     ~LLMTrainer();
@@ -41,6 +43,7 @@ private:
     Result<Model::End> work();
 
     // Before training: llm_trainer_setup.cpp.
+    Status readScripts();
     Status findCheckpoint();
     Status removeLeftovers();
     Model::State stateToGoOnFrom();
@@ -89,6 +92,7 @@ private:
     recipe::Recipe m_recipe;
     RunReporter m_reporter;
     RunControl m_control;
+    std::unique_ptr<RunScripts> m_scripts; // what the user typed; never null in training
     FoundCheckpoint m_found;
     recipe::ResumeEffect m_change; // of a resume, against what its checkpoint was trained with
     RunProgressState m_state;

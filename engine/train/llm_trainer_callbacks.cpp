@@ -37,6 +37,7 @@ struct LLMTrainer::Callbacks {
     ModelCheckpoint checkpoint;
     BeforeFirstCheckpoint beforeFirstCheckpoint{checkpoint};
     TimeLimit timeLimit;
+    std::vector<Callback*> typed; // by the user
 
     explicit Callbacks(LLMTrainer& run);
     void makeMonitors(LLMTrainer& run);
@@ -47,6 +48,7 @@ struct LLMTrainer::Callbacks {
         if (sample) all.push_back(sample.get());
         if (plateau) all.push_back(plateau.get());
         if (earlyStopping) all.push_back(earlyStopping.get());
+        all.insert(all.end(), typed.begin(), typed.end()); // before the checkpoint, which keeps their state
         all.insert(all.end(), {&beforeFirstCheckpoint, &checkpoint, &timeLimit, &control});
         return all;
     }
@@ -58,9 +60,12 @@ LLMTrainer::Callbacks::Callbacks(LLMTrainer& run)
       checkpoint(run.m_recipe.integer("checkpoint.every_steps"), run.m_recipe.flag("checkpoint.keep_best"),
                  [&run](RunContext&, std::int64_t bestStep) { return run.save(bestStep); }),
       timeLimit(run.m_reporter, run.m_recipe.real("train.max_minutes")) {
+    typed = run.m_scripts->callbacks();
+    std::vector<Callback*> listeners = typed;
+    listeners.push_back(&run.m_control);
     if (run.m_data.validation)
         evaluation = std::make_unique<EvaluationCallback>(*run.m_data.validation, run.m_recipe.integer("evaluate.every_steps"),
-                                                          run.m_recipe.integer("evaluate.max_batches"), std::vector<Callback*>{&run.m_control},
+                                                          run.m_recipe.integer("evaluate.max_batches"), listeners,
                                                           [&run](RunContext&, const Evaluation& result) { run.reportEvaluation(result); },
                                                           [&run] { return run.checkAnswers(); });
     if (run.m_tokenizer)
@@ -108,6 +113,7 @@ Result<Model::End> LLMTrainer::train() {
     if (!end) keepWhatWasLearned(callbacks.checkpoint, end.error());
     m_isStoppedEarly = callbacks.earlyStopping && callbacks.earlyStopping->stoppedEpoch() > 0;
     m_callbacks.clear();
+    if (const auto& failure = m_scripts->failures().first(); end && failure && m_scripts->failures().isStopWanted()) return tl::unexpected(*failure);
     if (end && *end != Model::End::Diverged) CELLOOM_TRY_STATUS(saveFinishedAdapter());
     return end;
 }

@@ -71,6 +71,13 @@ Status override(graph::Document& document, const std::string& name, const graph:
 
 } // namespace
 
+Status LLMTrainer::readScripts() {
+    CELLOOM_TRY_STATUS(m_setup.scriptsTried);
+    CELLOOM_TRY(scripts, RunScripts::compile(m_recipe, m_reporter));
+    m_scripts = std::move(scripts);
+    return {};
+}
+
 Status LLMTrainer::findCheckpoint() {
     m_isResume = fs::exists(m_setup.folder.path / kCorpusFile);
     if (!m_isResume) return {};
@@ -297,6 +304,8 @@ Status LLMTrainer::loadWeightsToStartFrom() {
     CELLOOM_TRY(loss, makeLoss(m_recipe, *m_network, *m_data.train));
     options.lossScale = LossScale::of(m_recipe);
     CELLOOM_TRY(metrics, makeMetrics(m_recipe));
+    for (const auto& [name, metric] : m_scripts->metrics())
+        if (!metrics.emplace(name, metric).second) return fail("The metric " + name + " is measured already.", "Give yours another name.", "callbacks.scripts");
     m_model = std::make_unique<Model>(*m_network, loss, m_optimizer.get(), metrics, options);
     if (m_model->planOf(*m_data.train).stepsPerEpoch() == 0)
         return fail("The data fills no step: it has " + std::to_string(m_data.train->size()) + " sequences, a step needs " +

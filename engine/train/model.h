@@ -93,6 +93,8 @@ public:
 
     /// From now on this rate, whatever the schedule says.
     void fixLearningRate(double rate) { m_fixedRate = rate; }
+    /// Of the step after step().
+    [[nodiscard]] double nextRate() const { return m_fixedRate.value_or(m_options.schedule.rateAt(m_earlierSteps + m_step)); }
 
     /// Where training stands, beside weights and moments; with equal state training goes on bit for bit.
     struct State {

@@ -593,6 +593,17 @@ void addCallbacks(std::vector<Entry>& out) {
                       .when("sample.every_steps!=0"));
 }
 
+void addScripts(std::vector<Entry>& out) {
+    out.push_back(Entry("callbacks", "callbacks.scripts", FieldKind::ScriptList, Texts{}, "Your own callbacks and metrics", "自定义回调和指标",
+                        "Typed in MindSpore's form: class X(Callback), class X(Metric), or def f(lr, cur_step_num). Each is {name, code, values}, or the path of "
+                        "a .py file, which is read in when the run is submitted.",
+                        "按 MindSpore 的写法输入：class X(Callback)、class X(Metric) 或 def f(lr, cur_step_num)。每项为 {name, code, values}，或一个 .py 文件的路径（提交运行时读入）。"));
+    out.push_back(Entry("callbacks", "callbacks.on_error", choice, word("stop"), "An error in one of them", "其中出错时",
+                        "stop: the run saves a checkpoint and ends. disable: it goes on without the callback or metric.",
+                        "stop：保存检查点并结束运行。disable：停用该回调或指标，运行继续。")
+                      .choices({"stop", "disable"}));
+}
+
 void addRules(std::vector<Entry>& out) {
     out.push_back(
         Entry("rules", "rules", FieldKind::RuleList, Texts{}, "Rules", "规则",
@@ -612,6 +623,7 @@ std::vector<Field> makeFields() {
     addSchedule(entries);
     addPrecision(entries);
     addCallbacks(entries);
+    addScripts(entries);
     addRules(entries);
     std::vector<Field> out;
     for (Entry& entry : entries) out.push_back(std::move(entry.field));

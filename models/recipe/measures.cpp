@@ -1,6 +1,7 @@
 #include "models/recipe/measures.h"
 
 #include "models/base/text.h"
+#include "models/recipe/typed_script.h"
 
 #include <algorithm>
 #include <set>
@@ -100,6 +101,9 @@ std::vector<std::string> monitorsOf(const Recipe& recipe) {
     if (!isOnTensors(recipe)) out.emplace_back("eval_perplexity");
     for (const std::string& name : recipe.list("evaluate.metrics"))
         if (!isTextMetric(name)) out.push_back("eval_" + name);
+    if (const auto scripts = typedScripts(recipe.list("callbacks.scripts")))
+        for (const TypedScript& script : *scripts)
+            if (script.code.find("Metric)") != std::string::npos) out.push_back("eval_" + script.shownName()); // class X(Metric)
     return out;
 }
 

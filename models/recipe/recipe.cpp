@@ -7,6 +7,7 @@
 #include "models/recipe/list_text.h"
 #include "models/recipe/lora.h"
 #include "models/recipe/measures.h"
+#include "models/recipe/typed_script.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +26,7 @@ constexpr std::size_t kMaxItems = 100000;      // of a list
 constexpr std::size_t kMaxTextBytes = 1 << 20; // of one text
 
 bool isList(FieldKind kind) {
-    return kind == FieldKind::PathList || kind == FieldKind::TextList || kind == FieldKind::RuleList;
+    return kind == FieldKind::PathList || kind == FieldKind::TextList || kind == FieldKind::RuleList || kind == FieldKind::ScriptList;
 }
 bool isText(FieldKind kind) {
     return kind == FieldKind::Choice || kind == FieldKind::Text || kind == FieldKind::Path;
@@ -51,6 +52,8 @@ std::string kindName(FieldKind kind) {
         return "a list of texts";
     case FieldKind::RuleList:
         return "a list of rules";
+    case FieldKind::ScriptList:
+        return "a list of scripts";
     }
     return {};
 }
@@ -110,6 +113,10 @@ Status checkValue(const Field& field, const FieldValue& value) {
         break;
     }
     const auto& items = std::get<Texts>(value);
+    if (field.kind == FieldKind::ScriptList) {
+        auto scripts = typedScripts(items);
+        return scripts ? Status() : fail(scripts.error().message, scripts.error().hint, field.key + scripts.error().place);
+    }
     if (items.size() > kMaxItems)
         return fail("has " + std::to_string(items.size()) + " items, at most " + std::to_string(kMaxItems) + ".", {}, field.key);
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -139,6 +146,10 @@ Result<FieldValue> valueFromJson(const Field& field, const json& value) {
     if (!value.is_array()) return mismatch();
     Texts items;
     for (const json& item : value) {
+        if (item.is_object() && field.kind == FieldKind::ScriptList) {
+            items.push_back(item.dump(-1, ' ', false, json::error_handler_t::replace));
+            continue;
+        }
         if (!item.is_string()) return mismatch();
         items.push_back(item.get<std::string>());
     }
@@ -162,8 +173,11 @@ Status readObject(const json& object, const std::string& prefix, Recipe& recipe)
     return {};
 }
 
-ordered_json toJsonValue(const FieldValue& value) {
-    return std::visit([](const auto& held) { return ordered_json(held); }, value);
+ordered_json toJsonValue(const FieldValue& value, FieldKind kind) {
+    if (kind != FieldKind::ScriptList) return std::visit([](const auto& held) { return ordered_json(held); }, value);
+    ordered_json out = ordered_json::array();
+    for (const std::string& item : std::get<Texts>(value)) out.push_back(item.starts_with('{') ? ordered_json::parse(item) : ordered_json(item));
+    return out;
 }
 
 bool isPreset(const std::string& name) {
@@ -172,11 +186,15 @@ bool isPreset(const std::string& name) {
 }
 
 /// A list written as in the recipe's file: ["q_proj", "v_proj"], [0, 1].
-std::optional<Texts> listFromJson(const std::string& text) {
+std::optional<Texts> listFromJson(const std::string& text, FieldKind kind) {
     const json list = text.starts_with('[') ? json::parse(text, nullptr, false) : json();
     if (!list.is_array()) return {};
     Texts items;
     for (const json& one : list) {
+        if (one.is_object() && kind == FieldKind::ScriptList) {
+            items.push_back(one.dump(-1, ' ', false, json::error_handler_t::replace));
+            continue;
+        }
         if (!one.is_string() && !one.is_number()) return {};
         items.push_back(one.is_string() ? one.get<std::string>() : one.dump());
     }
@@ -225,7 +243,7 @@ std::string Recipe::toJson(bool onlyChanged) const {
         std::size_t from = 0;
         for (std::size_t dot = field.key.find('.'); dot != std::string::npos; from = dot + 1, dot = field.key.find('.', from))
             at = &(*at)[field.key.substr(from, dot - from)];
-        (*at)[field.key.substr(from)] = toJsonValue(value(field.key));
+        (*at)[field.key.substr(from)] = toJsonValue(value(field.key), field.kind);
     }
     return out.dump(2) + "\n";
 }
@@ -315,7 +333,8 @@ Status Recipe::setFromText(const std::string& key, const std::string& text) {
         return isTrue || isFalse ? set(key, isTrue) : mismatch();
     }
     if (!isList(field->kind)) return set(key, text);
-    const auto items = listFromJson(text);
+    if (field->kind == FieldKind::ScriptList && text.starts_with('{')) return set(key, Texts{text}); // one script as JSON
+    const auto items = listFromJson(text, field->kind);
     return set(key, items ? *items : listFromText(text));
 }
 
@@ -324,8 +343,10 @@ std::string Recipe::toText(const std::string& key) const {
     if (const auto* word = std::get_if<std::string>(&held)) return *word;
     const auto* items = std::get_if<Texts>(&held);
     if (!items) return describe(held);
+    const FieldKind kind = findField(key)->kind;
+    if (kind == FieldKind::ScriptList) return items->empty() ? std::string() : toJsonValue(held, kind).dump();
     const std::string text = listToText(*items);
-    return listFromJson(text) ? json(*items).dump() : text; // so that it is read as it was written
+    return listFromJson(text, kind) ? json(*items).dump() : text; // so that it is read as it was written
 }
 
 bool Recipe::isShown(const Field& field) const {
@@ -362,7 +383,29 @@ Recipe Recipe::withAbsolutePaths() const {
             if (!path.empty() && !(field.key == "model.source" && isPreset(path))) path = resolvePath(path).string();
         } else if (field.kind == FieldKind::PathList) {
             for (std::string& path : std::get<Texts>(held)) path = resolvePath(path).string();
+        } else if (field.kind == FieldKind::ScriptList) {
+            for (std::string& item : std::get<Texts>(held)) item = withAbsolutePath(item);
         }
+    }
+    return out;
+}
+
+/// The item of a list of scripts with its path, if it has one, absolute.
+std::string Recipe::withAbsolutePath(const std::string& item) const {
+    auto script = typedScriptFromText(item);
+    if (!script || script->path.empty()) return item;
+    const bool isPathAlone = !item.starts_with('{');
+    script->path = resolvePath(script->path).string();
+    return isPathAlone ? script->path : recipe::toText(*script);
+}
+
+Result<Recipe> Recipe::withScriptsRead() const {
+    Recipe out = *this;
+    for (const Field& field : fields()) {
+        if (field.kind != FieldKind::ScriptList) continue;
+        auto items = recipe::withScriptsRead(list(field.key), m_folder);
+        if (!items) return fail(items.error().message, items.error().hint, field.key + ": " + items.error().place);
+        CELLOOM_TRY_STATUS(out.set(field.key, std::move(*items)));
     }
     return out;
 }

@@ -13,10 +13,10 @@
 
 namespace celloom::recipe {
 
-enum class FieldKind { Integer, Real, Flag, Choice, Text, Path, PathList, TextList, RuleList };
+enum class FieldKind { Integer, Real, Flag, Choice, Text, Path, PathList, TextList, RuleList, ScriptList };
 
 /// Values are held as the kind says: Integer int64, Real double, Flag bool, Choice/Text/Path string, lists vector<string>
-/// (rules in their text form).
+/// (rules in their text form, typed scripts as typed_script.h says).
 using FieldValue = std::variant<std::int64_t, double, bool, std::string, std::vector<std::string>>;
 
 struct Field {
@@ -86,10 +86,15 @@ public:
     /// The same recipe with every path absolute: what goes into a run's folder.
     [[nodiscard]] Recipe withAbsolutePaths() const;
 
+    /// The same recipe with the files of typed scripts read in, so that a run needs none of them later.
+    [[nodiscard]] Result<Recipe> withScriptsRead() const;
+
     /// Checks across fields (ranges are checked by set): warm-up within the run, accumulation, files named, …
     [[nodiscard]] std::vector<Problem> validate() const;
 
 private:
+    [[nodiscard]] std::string withAbsolutePath(const std::string& item) const;
+
     std::map<std::string, FieldValue> m_values;
     std::filesystem::path m_folder;
 };

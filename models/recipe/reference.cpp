@@ -27,6 +27,8 @@ std::string kindText(const Field& field, bool isChinese) {
         return isChinese ? "文字列表" : "list of texts";
     case FieldKind::RuleList:
         return isChinese ? "规则列表" : "list of rules";
+    case FieldKind::ScriptList:
+        return isChinese ? "脚本列表" : "list of scripts";
     }
     return {};
 }

@@ -3,6 +3,7 @@
 #include "models/base/text.h"
 #include "models/recipe/checks.h"
 #include "models/recipe/recipe.h"
+#include "models/recipe/typed_script.h"
 
 #include <QTemporaryDir>
 #include <QtTest>
@@ -311,6 +312,59 @@ private Q_SLOTS:
         QVERIFY(recipe.setFromText("tokenizer.path", "t.model") && recipe.setFromText("schedule.type", "constant"));
         QVERIFY(isShown("precision.half_type") && isShown("sample.prompts") && !isShown("tokenizer.vocab_size") &&
                 !isShown("schedule.min_lr"));
+    }
+
+    void typedScriptsAreObjectsOrPathsAndComeBackWhole() {
+        const std::string one = R"({"name": "mine", "code": "x = 1  # 中", "values": {"a": 1, "b": 0.5, "c": true, "d": "x,y"}})";
+        const auto read = Recipe::fromJson("{\"callbacks\": {\"scripts\": [" + one + ", \"more/two.py\"]}}");
+        QVERIFY2(read, qPrintable(errorOf(read)));
+        const auto scripts = typedScripts(read->list("callbacks.scripts"));
+        QVERIFY(scripts && scripts->size() == 2);
+        QCOMPARE(std::get<std::int64_t>(scripts->at(0).values.at("a")), std::int64_t(1));
+        QCOMPARE(std::get<double>(scripts->at(0).values.at("b")), 0.5);
+        QCOMPARE(std::get<bool>(scripts->at(0).values.at("c")), true);
+        QCOMPARE(QString::fromStdString(scripts->at(1).shownName()), QString("two"));
+        const auto again = Recipe::fromJson(read->toJson());
+        QVERIFY(again && *typedScripts(again->list("callbacks.scripts")) == *scripts);
+        Recipe typed;
+        QVERIFY(typed.setFromText("callbacks.scripts", read->toText("callbacks.scripts")));
+        QVERIFY(*typedScripts(typed.list("callbacks.scripts")) == *scripts);
+        QVERIFY(typed.setFromText("callbacks.scripts", "a.py,b.py"));
+        QCOMPARE(typed.list("callbacks.scripts"), (std::vector<std::string>{"a.py", "b.py"}));
+        QVERIFY(typed.setFromText("callbacks.scripts", R"({"code": "x"})"));
+        QCOMPARE(typed.list("callbacks.scripts").size(), std::size_t(1));
+    }
+
+    void wrongScriptsAreRefusedAtTheirPlace() {
+        const std::pair<const char*, const char*> cases[] = {{R"([{"name": "a"}])", "[0]"},
+                                                             {R"([{"code": "x", "path": "y"}])", "[0]"},
+                                                             {R"([{"code": "x", "vals": {}}])", "Did you mean values?"},
+                                                             {R"([{"code": 1}])", "[0].code"},
+                                                             {R"([{"code": "x", "values": {"a": [1]}}])", "[0].values"},
+                                                             {R"([{"code": "x", "name": "a"}, {"code": "y", "name": "a"}])", "[1]"},
+                                                             {R"([{"code": "x", "name": "a/b"}])", "[0].name"},
+                                                             {"[1]", "callbacks.scripts"},
+                                                             {R"({"code": "x"})", "callbacks.scripts"}};
+        for (const auto& [list, expected] : cases) {
+            const auto read = Recipe::fromJson(std::string(R"({"callbacks": {"scripts": )") + list + "}}");
+            QVERIFY2(!read && errorOf(read).contains(QString::fromUtf8(expected)), qPrintable(QString(list) + ": " + errorOf(read)));
+        }
+    }
+
+    void filesOfScriptsAreReadIn() {
+        QTemporaryDir folder;
+        const std::filesystem::path path = folder.path().toStdString();
+        QVERIFY(writeFileAtomically(path / "mine.py", "def f(lr, cur_step_num):\n    return lr\n"));
+        Recipe recipe;
+        recipe.setFolder(path);
+        QVERIFY(recipe.setFromText("callbacks.scripts", "mine.py"));
+        const auto whole = recipe.withAbsolutePaths().withScriptsRead();
+        QVERIFY2(whole, qPrintable(errorOf(whole)));
+        const auto scripts = typedScripts(whole->list("callbacks.scripts"));
+        QVERIFY(scripts && scripts->at(0).name == "mine" && scripts->at(0).path.empty() && scripts->at(0).code.starts_with("def f"));
+        QVERIFY(recipe.setFromText("callbacks.scripts", "other.py"));
+        const auto missing = recipe.withScriptsRead();
+        QVERIFY2(!missing && errorOf(missing).contains("other.py"), qPrintable(errorOf(missing)));
     }
 };
 

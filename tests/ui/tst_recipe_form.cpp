@@ -45,6 +45,8 @@ recipe::FieldValue anotherValue(const recipe::Field& field) {
         return std::vector<std::string>{"a.txt", "三国/*.txt"};
     case FieldKind::RuleList:
         return std::vector<std::string>{"layers.0.**: freeze"};
+    case FieldKind::ScriptList:
+        return std::vector<std::string>{R"({"name":"a","code":"def f(lr, cur_step_num):\n    return lr\n","values":{"x":0.5}})"};
     case FieldKind::TextList:
         return std::vector<std::string>{"layers=3"};
     }

@@ -37,7 +37,7 @@ bool isNumber(FieldKind kind) {
     return kind == FieldKind::Integer || kind == FieldKind::Real;
 }
 bool isList(FieldKind kind) {
-    return kind == FieldKind::PathList || kind == FieldKind::TextList || kind == FieldKind::RuleList;
+    return kind == FieldKind::PathList || kind == FieldKind::TextList || kind == FieldKind::RuleList || kind == FieldKind::ScriptList;
 }
 
 QString shortNumber(double value, FieldKind kind) {
@@ -127,6 +127,7 @@ void FieldRow::buildEditor() {
     case FieldKind::PathList:
     case FieldKind::TextList:
     case FieldKind::RuleList:
+    case FieldKind::ScriptList: // one JSON object a line; the Train page has a panel in its place
         m_editor = buildList();
         break;
     default:

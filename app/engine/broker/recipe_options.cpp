@@ -60,7 +60,7 @@ Result<recipe::Recipe> RecipeOptions::load(const std::string& path) const {
     recipe.setFolder({});                                 // and those given here from the current one
     CELLOOM_TRY(all, given());
     for (const auto& [key, text] : all) CELLOOM_TRY_STATUS(recipe.setFromText(key, text));
-    return recipe.withAbsolutePaths();
+    return recipe.withAbsolutePaths().withScriptsRead(); // files lie here, where the command is given, and not where the run takes place
 }
 
 Result<nlohmann::json> RecipeOptions::changes() const {
@@ -69,6 +69,11 @@ Result<nlohmann::json> RecipeOptions::changes() const {
     for (const auto& [key, text] : all) {
         recipe::Recipe alone; // finds what is wrong, and makes paths absolute here, where the current folder is the user's
         CELLOOM_TRY_STATUS(alone.setFromText(key, text));
+        if (recipe::findField(key)->kind == recipe::FieldKind::ScriptList) {
+            CELLOOM_TRY(read, alone.withScriptsRead());
+            changes[key] = read.toText(key);
+            continue;
+        }
         changes[key] = isPath(*recipe::findField(key)) ? alone.withAbsolutePaths().toText(key) : text;
     }
     return changes;

@@ -44,7 +44,7 @@ Result<recipe::Recipe> checked(recipe::Recipe recipe) {
     for (const recipe::Problem& problem : recipe.validate())
         if (problem.severity == recipe::Problem::Severity::Error) return fail(problem.message, problem.hint, problem.key);
     CELLOOM_TRY_STATUS(recipe::checkModel(recipe));
-    return recipe.withAbsolutePaths();
+    return recipe.withAbsolutePaths().withScriptsRead();
 }
 
 Status apply(recipe::Recipe& recipe, const Message& changes) {

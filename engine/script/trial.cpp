@@ -1,0 +1,263 @@
+#include "engine/script/trial.h"
+
+#include "models/base/text.h"
+#include "models/recipe/typed_script.h"
+
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/tensor.h>
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace celloom::engine {
+using nlohmann::json;
+namespace {
+
+// ---- in the child ----
+
+void limit(int what, rlim_t value) {
+    const rlimit both{value, value};
+    ::setrlimit(static_cast<__rlimit_resource>(what), &both);
+}
+
+void limitThisProcess(const TrialLimits& limits) {
+    if (const int nothing = ::open("/dev/null", O_WRONLY); nothing >= 0) // a warning of LibTorch's into a log would break the limit of files
+        for (const int output : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, output);
+    std::ifstream statm("/proc/self/statm");
+    std::int64_t pages = 0;
+    statm >> pages;
+    if (pages > 0) limit(RLIMIT_AS, static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + limits.memoryBytes));
+    limit(RLIMIT_CPU, static_cast<rlim_t>(limits.processorSeconds));
+    limit(RLIMIT_FSIZE, 0); // no file grows
+    limit(RLIMIT_CORE, 0);
+}
+
+/// Runs the events of two epochs of two steps each.
+ScriptResult<void> rehearseCallback(Script& script) {
+    CallbackParams params;
+    params.batchNum = params.epochNum = 2;
+    params.totalSteps = 4;
+    params.learningRate = 0.01;
+    params.netOutputs = 3;
+    params.gradNorm = 1;
+    params.tokens = 1024;
+    params.stepSeconds = 0.5;
+    const auto tell = [&](std::initializer_list<const char*> names) -> ScriptResult<void> {
+        for (const char* name : names) {
+            ScriptRun run{params, params.learningRate};
+            CELLOOM_TRY_STATUS(script.call(name, run));
+        }
+        return {};
+    };
+    CELLOOM_TRY_STATUS(tell({"on_train_begin", "begin"}));
+    for (params.curEpochNum = 1; params.curEpochNum <= 2; ++params.curEpochNum) {
+        CELLOOM_TRY_STATUS(tell({"on_train_epoch_begin", "epoch_begin"}));
+        for (int step = 0; step < 2; ++step) {
+            ++params.curStepNum;
+            CELLOOM_TRY_STATUS(tell({"on_train_step_begin", "step_begin"}));
+            params.netOutputs -= 0.25;
+            params.hasNetOutputs = true;
+            CELLOOM_TRY_STATUS(tell({"on_train_step_end", "step_end"}));
+        }
+        params.mode = "eval";
+        CELLOOM_TRY_STATUS(tell({"on_eval_begin", "on_eval_epoch_begin", "on_eval_step_begin", "on_eval_step_end"}));
+        params.evalResults = {{"eval_loss", 2.5}, {"loss", 2.5}, {"eval_perplexity", 12.2}, {"perplexity", 12.2}, {"accuracy", 0.5}};
+        CELLOOM_TRY_STATUS(tell({"on_eval_epoch_end", "on_eval_end"}));
+        params.mode = "train";
+        CELLOOM_TRY_STATUS(tell({"on_train_epoch_end", "epoch_end"}));
+    }
+    return tell({"on_train_end", "end"});
+}
+
+ScriptResult<void> rehearseMetric(Script& script, const at::Tensor& predictions, const at::Tensor& labels) {
+    CELLOOM_TRY_STATUS(script.clear());
+    for (int batch = 0; batch < 2; ++batch) CELLOOM_TRY_STATUS(script.update(predictions, labels));
+    return script.eval().map([](double) {});
+}
+
+/// As a classifier's metric, else as one of values: which of the two it is for, the source does not say.
+ScriptResult<void> rehearseMetric(Script& script) {
+    const at::Tensor predictions = at::tensor({0.5, -1.0, 2.0, 0.25, 0.0, 1.5, -0.5, 1.0}, at::TensorOptions(at::kDouble)).to(at::kFloat).reshape({2, 4});
+    const auto asClasses = rehearseMetric(script, predictions, at::tensor(std::vector<std::int64_t>{2, 1}, at::TensorOptions(at::kLong)));
+    if (asClasses || asClasses.error().isLimit) return asClasses;
+    const auto asValues = rehearseMetric(script, predictions, predictions.add(0.5));
+    return asValues ? asValues : asClasses;
+}
+
+ScriptResult<void> rehearse(Script& script) {
+    switch (script.report().kind) {
+    case ScriptKind::Callback:
+        return rehearseCallback(script);
+    case ScriptKind::Metric:
+        return rehearseMetric(script);
+    case ScriptKind::Schedule:
+        for (const std::int64_t step : {1, 2, 1000, 100000}) CELLOOM_TRY_STATUS(script.rate(0.01, step));
+        return {};
+    }
+    return {};
+}
+
+Trial tryHere(const ScriptSpec& spec) {
+    Trial trial;
+    auto script = Script::compile(spec, &trial.report);
+    if (!script) {
+        trial.error = script.error();
+        return trial;
+    }
+    trial.report = (*script)->report();
+    if (auto status = rehearse(**script); !status) {
+        if (status.error().isLimit) trial.error = status.error();
+        else trial.report.warnings.push_back(status.error());
+    }
+    return trial;
+}
+
+// ---- between the two ----
+
+json toJsonValue(const ScriptProblem& problem) {
+    return {{"message", problem.message}, {"hint", problem.hint},     {"line", problem.line},      {"column", problem.column},
+            {"length", problem.length},   {"method", problem.method}, {"is_limit", problem.isLimit}};
+}
+
+ScriptProblem problemFrom(const json& in) {
+    return {in.at("message"), in.at("hint"), in.at("line"), in.at("column"), in.at("length"), in.at("method"), in.at("is_limit")};
+}
+
+json toJsonValue(const Trial& trial) {
+    json names = json::array(), warnings = json::array();
+    for (const ScriptName& name : trial.report.names) {
+        json one{{"name", name.name}, {"line", name.line}, {"column", name.column}, {"value", nullptr}};
+        if (name.value) std::visit([&](const auto& held) { one["value"] = held; }, *name.value);
+        names.push_back(one);
+    }
+    for (const ScriptProblem& warning : trial.report.warnings) warnings.push_back(toJsonValue(warning));
+    return {{"ok", !trial.error},
+            {"kind", toString(trial.report.kind)},
+            {"definition", trial.report.definition},
+            {"methods", trial.report.methods},
+            {"names", names},
+            {"warnings", warnings},
+            {"error", trial.error ? toJsonValue(*trial.error) : json()}};
+}
+
+Trial trialFrom(const json& in) {
+    Trial trial;
+    const std::string kind = in.at("kind");
+    trial.report.kind = kind == "metric" ? ScriptKind::Metric : kind == "schedule" ? ScriptKind::Schedule : ScriptKind::Callback;
+    trial.report.definition = in.at("definition");
+    trial.report.methods = in.at("methods");
+    for (const json& one : in.at("names")) {
+        ScriptName name{one.at("name"), {}, one.at("line"), one.at("column")};
+        const json& value = one.at("value");
+        if (value.is_boolean()) name.value = value.get<bool>();
+        else if (value.is_number_integer()) name.value = value.get<std::int64_t>();
+        else if (value.is_number()) name.value = value.get<double>();
+        else if (value.is_string()) name.value = value.get<std::string>();
+        trial.report.names.push_back(std::move(name));
+    }
+    for (const json& one : in.at("warnings")) trial.report.warnings.push_back(problemFrom(one));
+    if (!in.at("error").is_null()) trial.error = problemFrom(in.at("error"));
+    return trial;
+}
+
+Trial refused(std::string message, std::string hint) {
+    Trial trial;
+    trial.error = ScriptProblem{std::move(message), std::move(hint), 0, 0, 1, {}, true};
+    return trial;
+}
+
+void writeAll(int descriptor, const std::string& text) {
+    for (std::size_t done = 0; done < text.size();) {
+        const ssize_t count = ::write(descriptor, text.data() + done, text.size() - done);
+        if (count <= 0 && errno != EINTR) return;
+        if (count > 0) done += static_cast<std::size_t>(count);
+    }
+}
+
+// ---- in the parent ----
+
+/// All that the child writes; false where it did not end in time.
+bool readAll(int descriptor, int seconds, std::string& text) {
+    constexpr std::size_t kMaxBytes = 8 << 20;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+    char buffer[65536];
+    while (text.size() < kMaxBytes) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+        if (left <= 0) return false;
+        pollfd wait{descriptor, POLLIN, 0};
+        const int ready = ::poll(&wait, 1, static_cast<int>(left));
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) return false;
+        const ssize_t count = ::read(descriptor, buffer, sizeof buffer);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return true;
+        text.append(buffer, static_cast<std::size_t>(count));
+    }
+    return false;
+}
+
+Trial readAnswer(const std::string& text, int status) {
+    const json answer = json::parse(text, nullptr, false);
+    if (answer.is_object()) return trialFrom(answer);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU) return refused("The script takes too long to compile or to run.", "It must be ready within two seconds.");
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return refused("The script takes too long or too much memory.", "It must be ready within two seconds, in 256 MiB.");
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) return refused("The script asks for more memory than there is.", "Long texts and lists are bounded.");
+    return refused("The compiler ended at this script" + (WIFSIGNALED(status) ? " (signal " + std::to_string(WTERMSIG(status)) + ")." : std::string(".")), "Make it simpler.");
+}
+
+} // namespace
+
+Trial tryScript(const ScriptSpec& spec, const TrialLimits& limits) {
+    if (auto source = readScriptSource(spec.code); !source) { // the reader is bounded itself
+        Trial trial;
+        trial.error = source.error();
+        return trial;
+    }
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return refused(std::string("A script cannot be tried: ") + std::strerror(errno) + ".", "");
+    const pid_t child = ::fork();
+    if (child < 0) {
+        ::close(ends[0]);
+        ::close(ends[1]);
+        return refused(std::string("A script cannot be tried: ") + std::strerror(errno) + ".", "");
+    }
+    if (child == 0) {
+        ::close(ends[0]);
+        limitThisProcess(limits);
+        try {
+            writeAll(ends[1], toJsonValue(tryHere(spec)).dump(-1, ' ', false, json::error_handler_t::replace));
+        } catch (...) { // memory, mostly: no answer is an answer
+            ::_exit(1);
+        }
+        ::_exit(0); // nothing of the parent's is flushed twice
+    }
+    ::close(ends[1]);
+    std::string text;
+    if (!readAll(ends[0], limits.seconds, text)) ::kill(child, SIGKILL);
+    ::close(ends[0]);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    return readAnswer(text, status);
+}
+
+Status tryScripts(const recipe::Recipe& recipe) {
+    CELLOOM_TRY(scripts, recipe::typedScripts(recipe.list("callbacks.scripts")));
+    for (const recipe::TypedScript& script : scripts) {
+        const Trial trial = tryScript({script.shownName(), script.code, script.values});
+        if (trial.error) return tl::unexpected(trial.error->asError("callbacks.scripts: " + script.shownName()));
+    }
+    return {};
+}
+
+std::string toJson(const Trial& trial) { return toJsonValue(trial).dump(-1, ' ', false, json::error_handler_t::replace); }
+
+} // namespace celloom::engine
