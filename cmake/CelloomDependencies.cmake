@@ -10,6 +10,9 @@ if(CELLOOM_ENGINE OR CELLOOM_TESTS)
   add_library(celloom_asio INTERFACE)
   target_include_directories(celloom_asio SYSTEM INTERFACE ${CELLOOM_ASIO})
   target_compile_definitions(celloom_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+  if(CELLOOM_SANITIZE MATCHES "thread") # which knows no fences, only locks and atomics
+    target_compile_definitions(celloom_asio INTERFACE ASIO_DISABLE_FENCED_BLOCK)
+  endif()
   target_link_libraries(celloom_asio INTERFACE Threads::Threads)
 endif()
 
