@@ -21,7 +21,7 @@ if(CELLOOM_ENGINE)
   pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
 
   # CELLOOM_DEPS (environment) names another folder than .deps/, so that several checkouts can share one LibTorch.
-  set(default_deps ${CMAKE_SOURCE_DIR}/.deps)
+  set(default_deps ${PROJECT_SOURCE_DIR}/.deps)
   if(DEFINED ENV{CELLOOM_DEPS})
     set(default_deps $ENV{CELLOOM_DEPS})
   endif()

@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
     celloom::app::addRunVerbs(app, invocation);
     celloom::app::addModelVerbs(app, invocation);
     celloom::app::addGenerateVerbs(app, invocation);
+    celloom::app::addEvaluateVerb(app, invocation);
     celloom::app::addCheckpointVerbs(app, invocation);
     celloom::app::addDataVerbs(app, invocation);
     celloom::app::addChatVerbs(app, invocation);

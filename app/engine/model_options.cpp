@@ -55,8 +55,6 @@ Result<ModelFolder> openModel(const std::string& text, const Invocation& invocat
     return engine::openModelFolder(run->path);
 }
 
-namespace {
-
 Result<fs::path> findAdapter(const std::string& text, const Invocation& invocation) {
     std::error_code code;
     if (fs::exists(text, code)) return fs::path(text);
@@ -67,24 +65,26 @@ Result<fs::path> findAdapter(const std::string& text, const Invocation& invocati
     return run->path;
 }
 
-/// The model's own adapter stays on; those of the options join it.
-Status loadAdapters(const ModelOptions& options, const Invocation& invocation, Loaded& loaded) {
+namespace {
+
+Result<std::vector<engine::AdapterChoice>> adaptersOf(const ModelOptions& options, const Invocation& invocation) {
     if (!options.adapterWeights.empty() && options.adapterWeights.size() != options.adapters.size())
         return fail("is given " + std::to_string(options.adapterWeights.size()) + " times for " + std::to_string(options.adapters.size()) + " adapters.",
                     "Give one weight for each adapter, or none.", "--adapter-weight");
-    std::vector<engine::AdapterWeight> active = loaded.network->activeAdapters();
-    if (!loaded.folder.adapter.empty()) loaded.adapters.push_back({loaded.folder.adapter, 1});
+    std::vector<engine::AdapterChoice> out;
     for (std::size_t i = 0; i < options.adapters.size(); ++i) {
         CELLOOM_TRY(path, findAdapter(options.adapters[i], invocation));
-        CELLOOM_TRY(adapter, engine::openAdapterFolder(path));
-        for (const std::string& unused : adapter.config.notUsed) std::fprintf(stderr, "%s: %s is not used here\n", adapter.path.c_str(), unused.c_str());
-        const std::string name = std::to_string(i + 1) + ": " + options.adapters[i];
-        CELLOOM_TRY_STATUS(engine::loadAdapter(*loaded.network, name, adapter,
-                                               options.takesOtherBase ? engine::OtherBase::Allow : engine::OtherBase::Refuse));
-        active.push_back({name, options.adapterWeights.empty() ? 1 : options.adapterWeights[i]});
-        loaded.adapters.push_back({adapter.path, active.back().weight});
+        out.push_back({path, options.adapterWeights.empty() ? 1 : options.adapterWeights[i], options.adapters[i]});
     }
-    return options.adapters.empty() ? Status() : loaded.network->activate(active);
+    return out;
+}
+
+Result<Loaded> loadOn(at::Device device, const ModelOptions& options, const Invocation& invocation) {
+    CELLOOM_TRY(folder, openModel(options.model, invocation));
+    CELLOOM_TRY(adapters, adaptersOf(options, invocation));
+    return engine::loadModel(std::move(folder), adapters, {.device = device},
+                             options.takesOtherBase ? engine::OtherBase::Allow : engine::OtherBase::Refuse,
+                             [](const std::string& sentence) { std::fprintf(stderr, "%s\n", sentence.c_str()); });
 }
 
 } // namespace
@@ -97,18 +97,10 @@ std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation) 
     }
     if (!device->note.empty()) std::fprintf(stderr, "%s\n", device->note.c_str());
     engine::setThreads(options.threads);
-    auto folder = openModel(options.model, invocation);
-    auto network = folder ? engine::loadNetwork(*folder, {.device = device->device}) : tl::unexpected(folder.error());
-    if (!network) {
-        invocation.fail(network.error(), codeOf(network.error()));
-        return {};
-    }
-    Loaded loaded{std::move(*folder), std::move(*network), {}};
-    if (const auto status = loadAdapters(options, invocation, loaded); !status) {
-        invocation.fail(status.error(), codeOf(status.error()));
-        return {};
-    }
-    return loaded;
+    auto loaded = loadOn(device->device, options, invocation);
+    if (loaded) return std::move(*loaded);
+    invocation.fail(loaded.error(), codeOf(loaded.error()));
+    return {};
 }
 
 } // namespace celloom::app

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/engine/verbs.h"
-#include "engine/checkpoint/merge.h"
+#include "engine/checkpoint/loaded_model.h"
 #include "engine/generate/sampling.h"
 
 #include <memory>
@@ -38,11 +38,10 @@ int codeOf(const Error& error);
 /// MODEL: a path, or a run of the workspace by number, name or "last".
 Result<engine::ModelFolder> openModel(const std::string& text, const Invocation& invocation);
 
-struct Loaded {
-    engine::ModelFolder folder;
-    std::unique_ptr<engine::Network> network;
-    std::vector<engine::MergedAdapter> adapters; // that are active: the model's own and those of the options
-};
+/// An adapter's folder or a run's: a path, or a run of the workspace by number, name or "last".
+Result<std::filesystem::path> findAdapter(const std::string& text, const Invocation& invocation);
+
+using Loaded = engine::LoadedModel;
 
 /// The network of options.model on options.device, or says what went wrong (and sets the exit code) and gives nothing.
 std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation);

@@ -22,9 +22,10 @@ struct Invocation {
 };
 
 void addRunVerbs(CLI::App& app,
-                 Invocation& invocation); // serve, run, resume, list, show, stop, pause, continue, save, delete, export-metrics
+                 Invocation& invocation); // serve, run, resume, list, show, stop, pause … set-lr, delete, export-metrics
 void addModelVerbs(CLI::App& app, Invocation& invocation);      // forward
 void addGenerateVerbs(CLI::App& app, Invocation& invocation);   // predict, perplexity
+void addEvaluateVerb(CLI::App& app, Invocation& invocation);    // evaluate
 void addCheckpointVerbs(CLI::App& app, Invocation& invocation); // import, export-model, verify
 void addDataVerbs(CLI::App& app, Invocation& invocation);       // data preview
 void addChatVerbs(CLI::App& app, Invocation& invocation);       // chat, try-child

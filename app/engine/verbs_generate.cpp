@@ -1,10 +1,8 @@
 // Verbs that generate from a model or measure it on text: predict (one prompt, or a file of them), perplexity.
 #include "app/engine/broker/interrupt.h"
 #include "app/engine/model_options.h"
-#include "engine/data/instructions.h"
 #include "engine/generate/perplexity.h"
-#include "engine/generate/prediction_file.h"
-#include "engine/generate/text_generator.h"
+#include "engine/generate/text_predictor.h"
 #include "engine/text/encoding.h"
 #include "models/base/files.h"
 #include "models/base/text.h"
@@ -22,14 +20,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct PredictArguments : ModelOptions {
-    std::string prompt, promptFile, encoding = "auto";
-    bool hasPrompt = false, useCache = true;
+    std::string prompt, promptFile, encoding = "auto", format = "auto";
+    bool hasPrompt = false;
     int batchSize = 8;
-    bool isChat = false; // prompts are questions, put through a chat template
-    std::string system, messagesFile, chatTemplate = "auto";
-    std::vector<engine::ChatMessage> before; // of the conversation that the question goes on with
-    engine::SamplingOptions sampling;
-    std::vector<std::string> stopTexts, stopTokens;
+    std::string system, messagesFile;
+    engine::PredictOptions options;
 };
 
 struct PerplexityArguments : ModelOptions {
@@ -56,124 +51,49 @@ private:
 
 // ---- predict ----
 
-/// A model that can be asked: network, tokenizer, and the request that every prompt shares.
+/// A model that can be asked. The predictor refers to the model, so this stays where it is.
 struct Asked {
     Loaded loaded;
-    std::unique_ptr<engine::Tokenizer> tokenizer;
-    engine::TextRequest request;
-    std::unique_ptr<engine::ChatFormat> chat; // null: prompts are texts to continue
-    std::vector<engine::ChatMessage> before;
-
-    Result<engine::TextRequest> requestFor(const engine::TextGenerator& generator, const std::string& prompt) const {
-        engine::TextRequest out = request;
-        if (!chat) {
-            out.prompt = generator.encode(prompt);
-            return out;
-        }
-        std::vector<engine::ChatMessage> messages = before;
-        messages.push_back({engine::ChatRole::User, prompt});
-        if (auto status = engine::checkConversation(messages, engine::ChatRole::User); !status)
-            return fail("The conversation " + status.error().message, status.error().hint);
-        out.prompt = chat->prompt(messages);
-        return out;
-    }
+    std::optional<engine::TextPredictor> predictor;
 };
 
-/// The format of the model's conversations; what its tokenizer lacks goes to stderr.
-Status setUpChat(Asked& asked, const PredictArguments& arguments) {
-    const fs::path folder = asked.loaded.folder.tokenizer.parent_path();
-    CELLOOM_TRY(chosen, engine::chooseChatTemplate(arguments.chatTemplate, folder, asked.loaded.network->model(), *asked.tokenizer));
-    asked.chat = std::make_unique<engine::ChatFormat>(*chosen, *asked.tokenizer);
-    std::fprintf(stderr, "Chat template: %s\n", chosen->label.c_str());
-    for (const std::string& sentence : asked.chat->fallbacks()) std::fprintf(stderr, "%s\n", sentence.c_str());
-    for (const std::int64_t id : asked.chat->stopTokens()) asked.request.sampling.stopTokens.push_back(id);
-    asked.before = arguments.before;
-    return {};
-}
-
-/// A token by its id, or by its piece ("<eoa>").
-Result<std::int64_t> tokenNamed(const engine::Tokenizer& tokenizer, const std::string& name) {
-    std::int64_t id = -1;
-    if (readNumber(name, id) && id >= 0) return id;
-    if (id = tokenizer.specialId(name); id >= 0) return id;
-    for (id = 0; id < tokenizer.vocabSize(); ++id)
-        if (tokenizer.piece(id) == name) return id;
-    return fail(inQuotes(name) + " is no token of this model.", "Give a token's number, or its piece as the tokenizer has it.", "--stop-token");
-}
-
-Result<std::vector<std::int64_t>> endTokens(const PredictArguments& arguments, const engine::ModelFolder& folder,
-                                            const engine::Tokenizer& tokenizer) {
-    std::vector<std::int64_t> out = folder.endIds;
-    if (out.empty() && tokenizer.eos() >= 0) out.push_back(tokenizer.eos());
-    for (const std::string& name : arguments.stopTokens) {
-        CELLOOM_TRY(id, tokenNamed(tokenizer, name));
-        out.push_back(id);
-    }
-    return out;
-}
-
-Result<std::unique_ptr<engine::Tokenizer>> tokenizerOf(const engine::ModelFolder& folder) {
-    if (folder.tokenizer.empty())
-        return fail("has no tokenizer.model.", "Predicting from text needs the model's tokenizer beside its weights.", folder.path.string());
-    return engine::Tokenizer::load(folder.tokenizer);
-}
-
-std::optional<Asked> ask(const PredictArguments& arguments, Invocation& invocation) {
-    if (auto status = engine::checkSampling(arguments.sampling); !status) {
+/// Null: it has been said what went wrong.
+std::unique_ptr<Asked> ask(const PredictArguments& arguments, Invocation& invocation) {
+    if (auto status = engine::checkSampling(arguments.options.sampling); !status) {
         invocation.fail(status.error(), protocol::Usage);
         return {};
     }
     auto loaded = load(arguments, invocation);
     if (!loaded) return {};
-    auto tokenizer = tokenizerOf(loaded->folder);
-    auto ends = tokenizer ? endTokens(arguments, loaded->folder, **tokenizer) : tl::unexpected(tokenizer.error());
-    if (!ends) {
-        invocation.fail(ends.error(), protocol::BadInput);
+    auto out = std::make_unique<Asked>(Asked{std::move(*loaded), {}});
+    auto predictor = engine::TextPredictor::create(out->loaded, arguments.options);
+    if (!predictor) {
+        invocation.fail(predictor.error(), protocol::BadInput);
         return {};
     }
-    Asked out{std::move(*loaded), std::move(*tokenizer), {{}, arguments.sampling, arguments.stopTexts}, nullptr, {}};
-    out.request.sampling.stopTokens = std::move(*ends);
-    if (auto status = arguments.isChat ? setUpChat(out, arguments) : Status(); !status) {
-        invocation.fail(status.error(), protocol::BadInput);
-        return {};
+    out->predictor.emplace(std::move(*predictor));
+    if (const engine::ChatFormat* chat = out->predictor->chat()) { // what its tokenizer lacks is told
+        std::fprintf(stderr, "Chat template: %s\n", chat->chatTemplate().label.c_str());
+        for (const std::string& sentence : chat->fallbacks()) std::fprintf(stderr, "%s\n", sentence.c_str());
     }
-    return out;
-}
-
-Json scored(const engine::Tokenizer& tokenizer, std::int64_t id, double logProbability) {
-    return {{"id", id}, {"piece", id < tokenizer.vocabSize() ? tokenizer.piece(id) : std::string()}, {"logprob", logProbability}};
-}
-
-/// What a result says beside its prompt.
-Json valuesOf(const engine::TextResult& result, const engine::Tokenizer& tokenizer, const engine::SamplingOptions& sampling) {
-    Json out{{"text", result.text}, {"finish", engine::nameOf(result.finish)}, {"new_tokens", result.tokens.size()}};
-    if (sampling.alternatives < 0) return out;
-    Json tokens = Json::array();
-    for (const engine::NewToken& token : result.tokens) {
-        tokens.push_back(scored(tokenizer, token.id, token.logProbability));
-        for (const engine::ScoredToken& other : token.alternatives)
-            tokens.back()["alternatives"].push_back(scored(tokenizer, other.id, other.logProbability));
-    }
-    out["tokens"] = std::move(tokens);
     return out;
 }
 
 /// Where the text did not end by itself.
-void sayHowItEnded(const engine::TextResult& result, const Asked& asked) {
+void sayHowItEnded(const engine::TextResult& result, const engine::TextPredictor& predictor) {
     if (result.finish != engine::Finish::ContextFull) return;
-    const int given = asked.request.sampling.maxContext;
-    const std::int64_t context = given > 0 ? given : engine::contextOf(asked.loaded.network->model());
     std::fprintf(stderr, "The context of %lld tokens is full, so the text ends here. --when-full slide goes on without the oldest tokens.\n",
-                 static_cast<long long>(context));
+                 static_cast<long long>(predictor.context()));
 }
 
 void predictOne(const PredictArguments& arguments, Invocation& invocation) {
     if (!isUtf8(arguments.prompt))
         return invocation.fail({"is no UTF-8 text.", "Set the terminal to UTF-8.", "--prompt"}, protocol::BadInput);
-    auto asked = ask(arguments, invocation);
+    const auto asked = ask(arguments, invocation);
     if (!asked) return;
-    engine::TextGenerator generator(*asked->loaded.network, *asked->tokenizer);
-    engine::TextOptions options{.useCache = arguments.useCache};
+    const engine::TextPredictor& predictor = *asked->predictor;
+    engine::TextGenerator generator(*asked->loaded.network, predictor.tokenizer());
+    engine::TextOptions options{.useCache = arguments.options.useCache};
     options.isCancelled = [] { return InterruptCounter::count() > 0; };
     if (!invocation.isJson)
         options.onDelta = [](std::size_t, const std::string& delta, const engine::NewToken*) {
@@ -181,123 +101,63 @@ void predictOne(const PredictArguments& arguments, Invocation& invocation) {
             std::fflush(stdout);
             return true;
         };
-    const auto request = asked->requestFor(generator, arguments.prompt);
+    const auto request = predictor.requestFor(arguments.prompt);
     if (!request) return invocation.fail(request.error(), protocol::BadInput);
     const InterruptCounter counter;
-    if (!invocation.isJson && !asked->chat) std::fputs(arguments.prompt.c_str(), stdout);
+    if (!invocation.isJson && !predictor.chat()) std::fputs(arguments.prompt.c_str(), stdout);
     const auto results = generator.generate({*request}, options);
     if (!invocation.isJson) std::fputc('\n', stdout);
     if (!results) return invocation.fail(results.error(), codeOf(results.error()));
     const engine::TextResult& result = results->front();
     if (result.finish == engine::Finish::Cancelled) invocation.exitCode = protocol::Interrupted;
-    if (!invocation.isJson) return sayHowItEnded(result, *asked);
+    if (!invocation.isJson) return sayHowItEnded(result, predictor);
     Json out{{"prompt", arguments.prompt}};
-    out.update(valuesOf(result, *asked->tokenizer, asked->request.sampling));
+    out.update(Json::parse(predictor.valuesOf(result)));
+    out["ids"] = Json::array();
     for (const engine::NewToken& token : result.tokens) out["ids"].push_back(token.id);
-    if (!out.contains("ids")) out["ids"] = Json::array();
     out["tokens_per_second"] = generator.speed().tokensPerSecond();
     print(out);
 }
 
-Json messagesOf(const std::vector<engine::ChatMessage>& messages) {
-    Json out = Json::array();
-    for (const engine::ChatMessage& message : messages) out.push_back({{"role", static_cast<int>(message.role)}, {"content", message.text}});
-    return out;
-}
-
-/// What the results depend on, up to rounding. The weights are told by name, size and time: reading them all would take as long as a batch.
-Json settingsOf(const Asked& asked, const engine::PromptFile& prompts) {
-    Json weights = Json::array();
-    std::error_code code;
-    for (const fs::path& file : asked.loaded.folder.weightFiles)
-        weights.push_back({{"file", file.filename().string()},
-                           {"bytes", fs::file_size(file, code)},
-                           {"time", fs::last_write_time(file, code).time_since_epoch().count()}});
-    const engine::SamplingOptions& s = asked.request.sampling;
-    return {{"version", 1},
-            {"prompts_sha256", prompts.sha256},
-            {"prompts", prompts.rows.size()},
-            {"model", fs::absolute(asked.loaded.folder.path, code).lexically_normal().string()},
-            {"weights", std::move(weights)},
-            {"max_new_tokens", s.maxNewTokens},
-            {"min_new_tokens", s.minNewTokens},
-            {"temperature", s.temperature},
-            {"top_k", s.topK},
-            {"top_p", s.topP},
-            {"repetition_penalty", s.repetitionPenalty},
-            {"seed", s.seed},
-            {"context", s.maxContext},
-            {"when_full", s.whenFull == engine::WhenFull::Stop ? "stop" : "slide"},
-            {"chat_template", asked.chat ? asked.chat->chatTemplate().name : ""},
-            {"messages_before", messagesOf(asked.before)},
-            {"stop", asked.request.stopTexts},
-            {"stop_tokens", s.stopTokens},
-            {"alternatives", s.alternatives}};
-}
-
-/// Each prompt's request; a prompt that cannot be continued is told by its row before anything is written.
-Result<std::vector<engine::TextRequest>> requestsOf(const Asked& asked, const engine::TextGenerator& generator, const engine::PromptFile& prompts,
-                                                    const std::string& place) {
-    std::vector<engine::TextRequest> out;
-    for (const engine::PromptRow& row : prompts.rows) {
-        auto request = asked.requestFor(generator, row.prompt);
-        if (!request) return fail(request.error().message, request.error().hint, place + ", row " + std::to_string(out.size() + 1));
-        out.push_back(std::move(*request));
-        const auto status = engine::checkRequest({out.back().prompt, out.back().sampling}, asked.loaded.network->model());
-        if (!status) return fail(status.error().message, status.error().hint, place + ", row " + std::to_string(out.size()));
-    }
-    return out;
-}
-
-void sayBatchEnd(const engine::PredictionFile& file, std::int64_t before, std::size_t count, const PredictArguments& arguments,
-                 Invocation& invocation) {
-    const bool isWhole = file.rows() == static_cast<std::int64_t>(count);
-    if (!isWhole) {
+void sayBatchEnd(const engine::BatchResult& done, const PredictArguments& arguments, Invocation& invocation) {
+    if (!done.isWhole()) {
         invocation.exitCode = protocol::Interrupted;
-        std::fprintf(stderr, "Stopped after %lld of %zu prompts. The same command goes on from there.\n", static_cast<long long>(file.rows()), count);
+        std::fprintf(stderr, "Stopped after %lld of %lld prompts. The same command goes on from there.\n", static_cast<long long>(done.rows),
+                     static_cast<long long>(done.total));
     }
-    if (invocation.isJson) print({{"out", arguments.out}, {"rows", file.rows()}, {"new_rows", file.rows() - before}, {"complete", isWhole}});
-    else if (isWhole && before == file.rows()) std::printf("%s was complete already: %zu rows\n", arguments.out.c_str(), count);
-    else if (isWhole) std::printf("%s: %zu rows\n", arguments.out.c_str(), count);
+    if (invocation.isJson) {
+        Json out{{"out", arguments.out}, {"rows", done.rows}, {"new_rows", done.rows - done.before}, {"complete", done.isWhole()}};
+        if (done.questions > 0) out.update({{"questions", done.questions}, {"matches", done.matches}});
+        return print(out);
+    }
+    const std::string matches =
+        done.questions > 0 ? "; " + std::to_string(done.matches) + " of " + std::to_string(done.questions) + " answered exactly as expected" : "";
+    if (done.isWhole() && done.before == done.rows) std::printf("%s was complete already: %lld rows\n", arguments.out.c_str(), static_cast<long long>(done.total));
+    else if (done.isWhole()) std::printf("%s: %lld rows%s\n", arguments.out.c_str(), static_cast<long long>(done.total), matches.c_str());
 }
 
-void predictFile(const PredictArguments& arguments, Invocation& invocation) {
+void predictFile(PredictArguments arguments, Invocation& invocation) {
     if (arguments.out.empty())
         return invocation.fail({"is missing.", "Give the .jsonl file that the results go to.", "--out"}, protocol::Usage);
-    const auto prompts = engine::readPrompts(arguments.promptFile, arguments.encoding);
+    const auto prompts = engine::readPromptFile({arguments.promptFile, arguments.encoding, arguments.format, {}});
     if (!prompts) return invocation.fail(prompts.error(), protocol::BadInput);
-    auto asked = ask(arguments, invocation);
+    arguments.options.isChat = arguments.options.isChat || prompts->areQuestions();
+    const auto asked = ask(arguments, invocation);
     if (!asked) return;
-    engine::TextGenerator generator(*asked->loaded.network, *asked->tokenizer);
-    const auto requests = requestsOf(*asked, generator, *prompts, arguments.promptFile);
-    if (!requests) return invocation.fail(requests.error(), protocol::BadInput);
-    auto file = engine::PredictionFile::open(arguments.out, settingsOf(*asked, *prompts).dump());
-    if (!file) return invocation.fail(file.error(), protocol::BadInput);
-
-    const std::int64_t before = file->rows();
-    const auto count = static_cast<std::int64_t>(requests->size());
-    if (before > count) return invocation.fail({"has more rows than there are prompts.", "Choose another name.", arguments.out}, protocol::BadInput);
     const ProgressLine progress(!invocation.isJson);
     const InterruptCounter counter;
-    engine::TextOptions options{.useCache = arguments.useCache};
-    options.isCancelled = [] { return InterruptCounter::count() > 0; };
-    while (file->rows() < count && InterruptCounter::count() == 0) {
-        const auto begin = file->rows(), end = std::min(count, begin + arguments.batchSize);
-        const auto results = generator.generate({requests->begin() + begin, requests->begin() + end}, options);
-        if (!results) return invocation.fail(results.error(), codeOf(results.error()));
-        if (InterruptCounter::count() > 0) break; // texts that were cut short are made again
-        std::vector<std::string> values;
-        for (const engine::TextResult& result : *results)
-            values.push_back(valuesOf(result, *asked->tokenizer, asked->request.sampling).dump(-1, ' ', false, Json::error_handler_t::replace));
-        if (auto status = file->append({prompts->rows.begin() + begin, prompts->rows.begin() + end}, values); !status)
-            return invocation.fail(status.error());
+    engine::BatchOptions batch{.batchSize = arguments.batchSize};
+    batch.isCancelled = [] { return InterruptCounter::count() > 0; };
+    batch.onProgress = [&](const engine::BatchOptions::Progress& now) {
         std::array<char, 80> text{};
-        std::snprintf(text.data(), text.size(), "%lld of %lld prompts, %.1f tokens/s", static_cast<long long>(file->rows()),
-                      static_cast<long long>(count), generator.speed().tokensPerSecond());
+        std::snprintf(text.data(), text.size(), "%lld of %lld prompts, %.1f tokens/s", static_cast<long long>(now.rows), static_cast<long long>(now.total),
+                      now.tokensPerSecond);
         progress.show(text.data());
-    }
+    };
+    const auto done = engine::predictFile(*asked->predictor, *prompts, arguments.promptFile, arguments.out, batch);
     progress.show({});
-    sayBatchEnd(*file, before, requests->size(), arguments, invocation);
+    if (!done) return invocation.fail(done.error(), codeOf(done.error()));
+    sayBatchEnd(*done, arguments, invocation);
 }
 
 /// --system and --messages: what stands before the question, and, without --prompt, the question itself.
@@ -306,18 +166,18 @@ Status readConversation(PredictArguments& arguments) {
         CELLOOM_TRY(bytes, readFile(arguments.messagesFile, 16u << 20));
         CELLOOM_TRY(decoded, engine::decodeText(bytes, arguments.messagesFile, arguments.encoding));
         CELLOOM_TRY(messages, engine::messagesFromJson(decoded.text, arguments.messagesFile));
-        arguments.before = std::move(messages);
+        arguments.options.before = std::move(messages);
     }
     if (!arguments.system.empty()) {
-        if (!arguments.before.empty() && arguments.before[0].role == engine::ChatRole::System)
+        if (!arguments.options.before.empty() && arguments.options.before[0].role == engine::ChatRole::System)
             return fail("is given twice: in the file of messages too.", {}, "--system");
-        arguments.before.insert(arguments.before.begin(), {engine::ChatRole::System, arguments.system});
+        arguments.options.before.insert(arguments.options.before.begin(), {engine::ChatRole::System, arguments.system});
     }
-    arguments.isChat = arguments.isChat || !arguments.before.empty();
+    arguments.options.isChat = arguments.options.isChat || !arguments.options.before.empty();
     const bool isQuestionThere = arguments.hasPrompt || !arguments.promptFile.empty();
-    if (isQuestionThere || arguments.before.empty() || arguments.before.back().role != engine::ChatRole::User) return {};
-    arguments.prompt = arguments.before.back().text;
-    arguments.before.pop_back();
+    if (isQuestionThere || arguments.options.before.empty() || arguments.options.before.back().role != engine::ChatRole::User) return {};
+    arguments.prompt = arguments.options.before.back().text;
+    arguments.options.before.pop_back();
     arguments.hasPrompt = true;
     return {};
 }
@@ -330,17 +190,17 @@ void runPredict(PredictArguments arguments, Invocation& invocation) {
     if (arguments.hasPrompt && !arguments.out.empty())
         return invocation.fail({"goes with --prompts; one prompt's text goes to stdout.", {}, "--out"}, protocol::Usage);
     if (arguments.hasPrompt) predictOne(arguments, invocation);
-    else predictFile(arguments, invocation);
+    else predictFile(std::move(arguments), invocation);
 }
 
 void addPredictOptions(CLI::App& verb, PredictArguments& arguments) {
-    engine::SamplingOptions& sampling = arguments.sampling;
+    engine::SamplingOptions& sampling = arguments.options.sampling;
     sampling.whenFull = engine::WhenFull::Stop;
-    addSamplingOptions(verb, sampling, arguments.stopTexts);
+    addSamplingOptions(verb, sampling, arguments.options.stopTexts);
     verb.add_option("--min-new-tokens", sampling.minNewTokens, "End tokens cannot come before so many others")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
-    verb.add_option("--stop-token", arguments.stopTokens, "End before this token (number or piece), beside the model's own; may be given several times")
+    verb.add_option("--stop-token", arguments.options.stopTokens, "End before this token (number or piece), beside the model's own; may be given several times")
         ->allow_extra_args(false);
     verb.add_option("--context", sampling.maxContext, "Tokens that the model looks at; 0: as many as it was trained on, or all where its positions reach further")
         ->check(CLI::NonNegativeNumber)
@@ -350,7 +210,7 @@ void addPredictOptions(CLI::App& verb, PredictArguments& arguments) {
     verb.add_option("--alternatives", sampling.alternatives, "With JSON results: tell each token's log-probability and so many likeliest ones; -1: neither")
         ->check(CLI::Range(-1, 100))
         ->capture_default_str();
-    verb.add_flag("!--no-cache", arguments.useCache, "Compute the whole text for each token; to check the cache");
+    verb.add_flag("!--no-cache", arguments.options.useCache, "Compute the whole text for each token; to check the cache");
 }
 
 void addPredict(CLI::App& app, Invocation& invocation) {
@@ -358,14 +218,17 @@ void addPredict(CLI::App& app, Invocation& invocation) {
     CLI::App* verb = app.add_subcommand("predict", "Continues a text and writes it to stdout as it comes; or all prompts of a file");
     verb->add_option("--model", arguments->model, kModelHelp)->required();
     CLI::Option* prompt = verb->add_option("--prompt", arguments->prompt, "The text to continue; empty: the start of a document");
-    verb->add_option("--prompts", arguments->promptFile, "A file of prompts: text, one a line; or .jsonl, objects with \"prompt\"");
+    verb->add_option("--prompts", arguments->promptFile, "A file of prompts: text, one a line; .jsonl, objects with \"prompt\"; or instructions, whose questions are asked");
+    verb->add_option("--format", arguments->format, "Of the prompts' file: auto, text, alpaca, sharegpt or messages")
+        ->check(CLI::IsMember({"auto", "text", "alpaca", "sharegpt", "messages"}))
+        ->capture_default_str();
     verb->add_option("--out", arguments->out, "With --prompts: the .jsonl file for the results. One that is there is gone on with");
     verb->add_option("--encoding", arguments->encoding, "Of the prompts' file: auto, utf-8, utf-16 or gb18030")->capture_default_str();
     verb->add_option("--batch-size", arguments->batchSize, "Prompts computed together")->check(CLI::Range(1, 4096))->capture_default_str();
-    verb->add_flag("--chat", arguments->isChat, "The prompt is a question; the model's chat template is put around it");
+    verb->add_flag("--chat", arguments->options.isChat, "The prompt is a question; the model's chat template is put around it");
     verb->add_option("--system", arguments->system, "With a chat: the system message before the first question");
     verb->add_option("--messages", arguments->messagesFile, "With a chat: a JSON list of role and content that stands before the prompt, or ends with the question");
-    verb->add_option("--template", arguments->chatTemplate, "With a chat: its format; auto: the one stored with the model, else its family's")
+    verb->add_option("--template", arguments->options.chatTemplate, "With a chat: its format; auto: the one stored with the model, else its family's")
         ->capture_default_str();
     addPredictOptions(*verb, *arguments);
     addModelOptions(*verb, *arguments);
@@ -377,6 +240,11 @@ void addPredict(CLI::App& app, Invocation& invocation) {
 }
 
 // ---- perplexity ----
+
+Result<std::unique_ptr<engine::Tokenizer>> tokenizerOf(const engine::ModelFolder& folder) {
+    if (folder.tokenizer.empty()) return fail("has no tokenizer.model.", "Measuring text needs the model's tokenizer beside its weights.", folder.path.string());
+    return engine::Tokenizer::load(folder.tokenizer);
+}
 
 Result<engine::DecodedText> readText(const std::string& path, const std::string& encoding) {
     CELLOOM_TRY(bytes, readFile(path));

@@ -274,6 +274,13 @@ Status readFileInto(InstructionSet& out, const std::string& text, InstructionFor
 
 } // namespace
 
+InstructionFormat instructionFormatNamed(const std::string& name) {
+    return name == "alpaca"     ? InstructionFormat::Alpaca
+           : name == "sharegpt" ? InstructionFormat::ShareGpt
+           : name == "messages" ? InstructionFormat::Messages
+                                : InstructionFormat::Auto;
+}
+
 Result<InstructionColumns> InstructionColumns::parse(const std::vector<std::string>& items) {
     InstructionColumns out;
     const std::map<std::string, std::string InstructionColumns::*> names{{"question", &InstructionColumns::question},

@@ -14,6 +14,8 @@ namespace celloom::engine {
 /// Alpaca: one question and answer a row (instruction, input, output; or prompt/response, question/answer, …, or columns of any name).
 /// ShareGpt: "conversations" with from and value. Messages: "messages" with role and content, as OpenAI's.
 enum class InstructionFormat { Auto, Alpaca, ShareGpt, Messages };
+/// By its name in data.format; Auto where the name is none of theirs.
+InstructionFormat instructionFormatNamed(const std::string& name);
 
 /// Which keys of a row hold what, for Alpaca files with names of their own; empty: the usual names.
 struct InstructionColumns {

@@ -24,25 +24,18 @@ Result<bool> areTokenFiles(const recipe::Recipe& recipe, const std::vector<fs::p
 }
 
 bool isInstructionFile(const fs::path& path) { return path.extension() == ".jsonl" || path.extension() == ".json"; }
-bool isFineTuning(const recipe::Recipe& recipe) { return recipe.text("kind") == "finetune"; }
+bool isEvaluation(const recipe::Recipe& recipe) { return recipe.text("kind") == "evaluate"; }
+/// A pretraining takes JSON for text.
+bool mayReadInstructions(const recipe::Recipe& recipe) { return recipe.text("kind") != "pretrain"; }
 
 Result<bool> areInstructionFiles(const recipe::Recipe& recipe, const std::vector<fs::path>& files) {
     const std::string& format = recipe.text("data.format");
     if (format != "auto") return format == "alpaca" || format == "sharegpt" || format == "messages";
-    if (!isFineTuning(recipe)) return false;
+    if (!mayReadInstructions(recipe)) return false;
     const auto found = std::count_if(files.begin(), files.end(), isInstructionFile);
     if (found != 0 && found != std::ssize(files))
         return fail("mixes instruction files (.json, .jsonl) with others.", "Give files of one kind, or set data.format.", "data.train");
     return found != 0;
-}
-
-/// Lists only; fields(), the recipe and its check know which values there are.
-InstructionFormat instructionFormat(const recipe::Recipe& recipe) {
-    const std::string& format = recipe.text("data.format");
-    return format == "alpaca"     ? InstructionFormat::Alpaca
-           : format == "sharegpt" ? InstructionFormat::ShareGpt
-           : format == "messages" ? InstructionFormat::Messages
-                                  : InstructionFormat::Auto;
 }
 
 ChatDataOptions chatDataOptions(const recipe::Recipe& recipe, const Tokenizer& tokenizer) {
@@ -117,10 +110,11 @@ Result<DataFiles> findDataFiles(const recipe::Recipe& recipe) {
     const std::string& format = recipe.text("data.format");
     if (format == "tensors") endings = {".safetensors"};
     else if (format == "alpaca" || format == "sharegpt" || format == "messages") endings = {".json", ".jsonl"};
-    else if (isFineTuning(recipe) && format == "auto") endings.insert(endings.end(), {".json", ".jsonl"});
+    else if (mayReadInstructions(recipe) && format == "auto") endings.insert(endings.end(), {".json", ".jsonl"});
     CELLOOM_TRY(train, expandFiles(recipe.list("data.train"), "data.train", endings));
     CELLOOM_TRY(validation, expandFiles(recipe.list("data.validation"), "data.validation", endings));
-    if (train.empty()) return fail("names no file.", "Choose the text, token or instruction files to learn from.", "data.train");
+    if (isEvaluation(recipe) && !validation.empty()) train.clear(); // what the model learned from is not looked at
+    else if (train.empty()) return fail("names no file.", "Choose the text, token or instruction files to learn from.", "data.train");
     for (const fs::path& path : validation)
         if (std::any_of(train.begin(), train.end(), [&](const fs::path& other) { std::error_code e; return fs::equivalent(path, other, e); }))
             return fail("is among the training files too.", "Validation files must not be learned from.", "data.validation: " + path.string());
@@ -148,7 +142,7 @@ Result<TextSplit> readTextSplit(const recipe::Recipe& recipe, const DataFiles& f
 Result<InstructionSplit> readInstructionSplit(const recipe::Recipe& recipe, const DataFiles& files) {
     CELLOOM_TRY(columns, InstructionColumns::parse(recipe.list("data.columns")));
     const auto read = [&](const std::vector<fs::path>& paths) {
-        return readInstructions(paths, instructionFormat(recipe), columns, recipe.text("data.encoding"));
+        return readInstructions(paths, instructionFormatNamed(recipe.text("data.format")), columns, recipe.text("data.encoding"));
     };
     CELLOOM_TRY(train, read(files.train));
     InstructionSplit split{std::move(train.files), std::move(train.formats), {}, {}};
@@ -182,7 +176,7 @@ Result<std::unique_ptr<Tokenizer>> obtainTokenizer(const recipe::Recipe& recipe,
     }
     if (const std::string& weights = recipe.text("model.weights"); !weights.empty()) {
         CELLOOM_TRY(base, openModelFolder(weights));
-        if (base.tokenizer.empty() && isFineTuning(recipe))
+        if (base.tokenizer.empty() && mayReadInstructions(recipe))
             return fail("holds no tokenizer.model, and no other tokenizer is given.", "Give tokenizer.path: the one that the base was trained with.", weights);
         if (!base.tokenizer.empty()) {
             CELLOOM_TRY_STATUS(copyTokenizer(base.tokenizer, target));
@@ -212,8 +206,10 @@ Result<PreparedData> prepareText(const recipe::Recipe& recipe, TextSplit split, 
     PreparedData data;
     data.files = std::move(split.files);
     data.sequenceLength = length;
-    CELLOOM_TRY(train, pack(split.train));
-    data.train = std::move(train);
+    if (!isEvaluation(recipe)) {
+        CELLOOM_TRY(train, pack(split.train));
+        data.train = std::move(train);
+    }
     if (split.validation.empty()) return data;
     CELLOOM_TRY(validation, pack(split.validation));
     if (validation->size() == 0) return fail("hold no text to measure the loss on.", "Add validation text.", "data.validation");
@@ -229,13 +225,15 @@ Result<PreparedData> prepareInstructions(const recipe::Recipe& recipe, const Ins
     PreparedData data;
     data.files = split.files;
     data.sequenceLength = options.sequenceLength;
-    CELLOOM_TRY(train, ChatDataset::create(split.train, format, options, goOn));
-    data.samples = train->statistics();
-    if (train->size() == 0)
-        return fail("No conversation is left to learn from: of " + std::to_string(data.samples.conversations) + ", " + std::to_string(data.samples.dropped) +
-                        " are too long and " + std::to_string(data.samples.untrainable) + " have no trainable token.",
-                    "Raise train.sequence_length, or choose another data.truncation.", "train.sequence_length");
-    data.train = std::move(train);
+    if (!isEvaluation(recipe)) {
+        CELLOOM_TRY(train, ChatDataset::create(split.train, format, options, goOn));
+        data.samples = train->statistics();
+        if (train->size() == 0)
+            return fail("No conversation is left to learn from: of " + std::to_string(data.samples.conversations) + ", " + std::to_string(data.samples.dropped) +
+                            " are too long and " + std::to_string(data.samples.untrainable) + " have no trainable token.",
+                        "Raise train.sequence_length, or choose another data.truncation.", "train.sequence_length");
+        data.train = std::move(train);
+    }
     options.keepsUntrainable = false; // nothing could be measured on them
     CELLOOM_TRY(validation, ChatDataset::create(split.validation, format, options, goOn));
     data.heldOut = validation->statistics();
@@ -260,8 +258,12 @@ Status remember(const DataFiles& files, const char* kind, PreparedData& data) {
 Result<PreparedData> prepareTensors(const recipe::Recipe& recipe, const DataFiles& files) {
     PreparedData data;
     CELLOOM_TRY_STATUS(remember(files, "tensors", data));
-    CELLOOM_TRY(train, openTensorFiles(files.train));
+    CELLOOM_TRY(train, openTensorFiles(files.train.empty() ? files.validation : files.train));
     data.sequenceLength = 1;
+    if (files.train.empty()) { // of an evaluation
+        data.validation = std::move(train);
+        return data;
+    }
     if (files.validation.empty()) {
         CELLOOM_TRY_STATUS(holdOutRows(recipe, std::move(train), data));
         return data;
@@ -275,8 +277,12 @@ Result<PreparedData> prepareTensors(const recipe::Recipe& recipe, const DataFile
 Result<PreparedData> prepareTokens(const recipe::Recipe& recipe, const DataFiles& files, std::int64_t vocabSize) {
     PreparedData data;
     CELLOOM_TRY_STATUS(remember(files, "tokens", data));
-    CELLOOM_TRY(train, TokenFileDataset::open(files.train, vocabSize));
+    CELLOOM_TRY(train, TokenFileDataset::open(files.train.empty() ? files.validation : files.train, vocabSize));
     data.sequenceLength = train->sequenceLength();
+    if (files.train.empty()) { // of an evaluation
+        data.validation = std::move(train);
+        return data;
+    }
     if (files.validation.empty()) {
         CELLOOM_TRY_STATUS(holdOutRows(recipe, std::move(train), data));
         return data;

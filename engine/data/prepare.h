@@ -43,7 +43,7 @@ Result<std::unique_ptr<Tokenizer>> obtainTokenizer(const recipe::Recipe& recipe,
                                                    const std::filesystem::path& target);
 
 struct PreparedData {
-    std::shared_ptr<Dataset> train, validation; // validation may be null
+    std::shared_ptr<Dataset> train, validation; // validation may be null; in an evaluation, train
     std::vector<CorpusFile> files;
     std::int64_t sequenceLength = 0;
     ChatStatistics samples, heldOut; // of conversations

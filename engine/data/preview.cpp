@@ -140,6 +140,7 @@ std::string histogram(const std::vector<ChatStatistics::Bin>& bins) {
 } // namespace
 
 Result<DataPreview> previewData(const recipe::Recipe& recipe, const fs::path& folder, std::int64_t rows) {
+    if (!recipe::trains(recipe)) return fail("is " + recipe.text("kind") + ", which has no first batch of a training.", "Preview a recipe of kind pretrain or finetune.", "kind");
     DataPreview out;
     CELLOOM_TRY(files, findDataFiles(recipe));
     CELLOOM_TRY(data, prepare(recipe, files, folder, out));

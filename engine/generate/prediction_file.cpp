@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kResultKeys[] = {"row", "text", "finish", "new_tokens", "tokens"};
+constexpr const char* kResultKeys[] = {"row", "text", "finish", "new_tokens", "tokens", "matches"};
 
 Json parsed(const std::string& text) {
     return Json::parse(text, nullptr, false);
@@ -45,7 +45,7 @@ Result<PromptRow> rowOf(const std::string& line, const std::string& place) {
     const auto prompt = json.find("prompt");
     if (prompt == json.end())
         return fail("has no \"prompt\".",
-                    json.contains("messages") ? "Chats are not read here: give each one's text as \"prompt\"." : "Name the text to continue \"prompt\".",
+                    "Name the text to continue \"prompt\" in every row.",
                     place);
     if (!prompt->is_string()) return fail("\"prompt\" is no text.", {}, place);
     for (const char* key : kResultKeys)
@@ -76,11 +76,11 @@ fs::path settingsOf(const fs::path& path) {
 
 } // namespace
 
-Result<PromptFile> readPrompts(const fs::path& path, const std::string& encoding) {
+Result<PromptFile> readPrompts(const fs::path& path, const std::string& encoding, bool isText) {
     CELLOOM_TRY(bytes, readFile(path));
     CELLOOM_TRY(decoded, decodeText(bytes, path.string(), encoding));
     PromptFile out{{}, decoded.encoding, sha256(bytes)};
-    const bool isJson = path.extension() == ".jsonl";
+    const bool isJson = !isText && path.extension() == ".jsonl";
     const std::string& text = decoded.text;
     for (std::size_t begin = 0, number = 1; begin < text.size(); ++number) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());

@@ -1,6 +1,7 @@
 // Prediction from a file to a file: prompts in, JSON Lines out, resumed where an earlier call ended. It does not generate.
 #pragma once
 
+#include "engine/text/chat_template.h"
 #include "models/base/result.h"
 
 #include <cstdint>
@@ -13,17 +14,21 @@ namespace celloom::engine {
 struct PromptRow {
     std::string prompt;
     std::string fields; // the row as a JSON object, whose fields the result repeats; empty for a text file
+    std::vector<ChatMessage> messages = {}; // of an instruction file: what is asked, with what stands before it
+    std::string expected = {};              // of an instruction file: the answer
 };
 
 struct PromptFile {
     std::vector<PromptRow> rows;
     std::string encoding; // as decodeText tells it
     std::string sha256;
+    std::string format = {}; // of an instruction file, for people
+    [[nodiscard]] bool areQuestions() const { return !format.empty(); }
 };
 
-/// A .jsonl file: an object a line with the prompt under "prompt", other fields free. Any other name: text, a prompt a line; an empty line
-/// is the start of a document. Errors name the row.
-Result<PromptFile> readPrompts(const std::filesystem::path& path, const std::string& encoding = "auto");
+/// A .jsonl file: an object a line with the prompt under "prompt", other fields free. Any other name (with `isText` every one): text, a prompt a
+/// line; an empty line is the start of a document. Errors name the row.
+Result<PromptFile> readPrompts(const std::filesystem::path& path, const std::string& encoding = "auto", bool isText = false);
 
 /// The results so far. Beside it, NAME.settings.json keeps what they were made with, so that a file never mixes two models or settings.
 class PredictionFile {

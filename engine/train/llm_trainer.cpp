@@ -1,6 +1,7 @@
 #include "engine/train/llm_trainer.h"
 
 #include "engine/checkpoint/adapter_folder.h"
+#include "engine/checkpoint/loaded_model.h"
 #include "engine/data/packed.h"
 #include "engine/exec/memory.h"
 #include "engine/generate/generate.h"
@@ -30,7 +31,7 @@ LLMTrainer::LLMTrainer(Setup setup, recipe::Recipe recipe)
 
 LLMTrainer::~LLMTrainer() = default;
 
-RunResult LLMTrainer::run() {
+RunResult LLMTrainer::carryOut() {
     Result<Model::End> end = Model::End::Stopped;
     try {
         m_reporter.state(RunState::Preparing);
@@ -43,7 +44,8 @@ RunResult LLMTrainer::run() {
     if (!end && end.error().message == kStoppedMessage) end = Model::End::Stopped;
     if (!end) return failed(end.error());
 
-    sayEnd(*end);
+    if (recipe::trains(m_recipe)) sayEnd(*end);
+    else sayEndOfUse(*end);
     RunResult result; // Finished
     if (*end == Model::End::Stopped) result = {m_isTimeOver || m_isStoppedEarly ? protocol::Ok : protocol::Interrupted, RunState::Stopped, {}};
     if (*end == Model::End::Diverged) result = {protocol::Diverged, RunState::Failed, divergence()};
@@ -54,6 +56,7 @@ RunResult LLMTrainer::run() {
 
 /// The run, in the order in which it happens.
 Result<Model::End> LLMTrainer::work() {
+    if (!recipe::trains(m_recipe)) return useTrainedModel();
     CELLOOM_TRY_STATUS(readScripts());
     CELLOOM_TRY_STATUS(findCheckpoint());
     setThreads();

@@ -41,13 +41,14 @@ struct LLMTrainer::Callbacks {
 
     explicit Callbacks(LLMTrainer& run);
     void makeMonitors(LLMTrainer& run);
-    std::vector<Callback*> list(const recipe::Recipe& recipe, RunControl& control) {
+    std::vector<Callback*> list(const recipe::Recipe& recipe, const std::vector<Callback*>& own, RunControl& control) {
         std::vector<Callback*> all{&metrics, &lossMonitor};
         if (recipe.flag("callbacks.time_monitor")) all.push_back(&timeMonitor);
         if (evaluation) all.push_back(evaluation.get());
         if (sample) all.push_back(sample.get());
         if (plateau) all.push_back(plateau.get());
         if (earlyStopping) all.push_back(earlyStopping.get());
+        all.insert(all.end(), own.begin(), own.end()); // of whoever made the trainer
         all.insert(all.end(), typed.begin(), typed.end()); // before the checkpoint, which keeps their state
         all.insert(all.end(), {&beforeFirstCheckpoint, &checkpoint, &timeLimit, &control});
         return all;
@@ -99,7 +100,7 @@ void LLMTrainer::Callbacks::makeMonitors(LLMTrainer& run) {
 Result<Model::End> LLMTrainer::train() {
     Callbacks callbacks(*this);
     DataWatch watch(m_state.corpus, m_reporter);
-    m_callbacks = callbacks.list(m_recipe, m_control);
+    m_callbacks = callbacks.list(m_recipe, m_setup.callbacks, m_control);
     m_callbacks.insert(m_callbacks.begin(), &watch);
     CELLOOM_TRY_STATUS(restoreCallbackState(m_state, m_callbacks));
     m_control.attach(callbacks.evaluation.get(), callbacks.sample.get(), &callbacks.checkpoint);

@@ -1,5 +1,5 @@
 // The part of a run that knows conversations: instruction files, chat templates, answers to held-out questions.
-#include "engine/generate/generate.h"
+#include "engine/generate/text_predictor.h"
 #include "engine/train/llm_trainer.h"
 #include "engine/train/text_metrics.h"
 
@@ -11,11 +11,6 @@
 namespace celloom::engine {
 using nlohmann::json;
 namespace {
-
-std::string trimmed(const std::string& text) {
-    const std::size_t first = text.find_first_not_of(" \t\r\n"), last = text.find_last_not_of(" \t\r\n");
-    return first == std::string::npos ? std::string() : text.substr(first, last - first + 1);
-}
 
 /// "alpaca (instruction, output), JSON Lines: 2 files; …"
 std::string formatsOf(const InstructionSplit& split) {
@@ -60,7 +55,7 @@ Status LLMTrainer::prepareConversations() {
         m_reporter.warning("template_fallback", {sentence, {}, {}}, json{{"template", chosen->name}, {"sentence", sentence}}.dump());
     CELLOOM_TRY(data, prepareInstructions(m_recipe, m_conversations, *m_chat, *m_tokenizer, [this] { return !m_control.isStopAsked(); }));
     m_data = std::move(data);
-    reportSamples(m_data.samples);
+    reportSamples(recipe::trains(m_recipe) ? m_data.samples : m_data.heldOut);
     m_conversations.train = {}; // as rows now
     return {};
 }
@@ -137,7 +132,7 @@ Result<std::optional<double>> LLMTrainer::answerQuestions(const std::string& met
         for (std::int64_t i = first; i < end; ++i) {
             const std::vector<ChatMessage>& messages = m_conversations.validation[static_cast<std::size_t>(i)].messages;
             const std::string &answer = answers[static_cast<std::size_t>(i - first)], &expected = messages.back().text, &question = messages[messages.size() - 2].text;
-            const bool isMatch = trimmed(answer) == trimmed(expected);
+            const bool isMatch = isSameAnswer(answer, expected);
             matches += isMatch;
             bleu.update(wordsOf(answer), {wordsOf(expected)});
             rouge.update(wordsOf(answer), wordsOf(expected));
@@ -177,7 +172,7 @@ Status LLMTrainer::measureBaseAnswers() {
 Status LLMTrainer::checkAnswers() {
     CELLOOM_TRY(share, answerQuestions("eval/exact_match", "answers"));
     if (share) m_lastMatch = *share;
-    m_reporter.stage("training");
+    m_reporter.stage(m_isTraining ? "training" : "evaluating");
     return {};
 }
 

@@ -53,7 +53,7 @@ RunResult LLMTrainer::failed(Error error) {
     if (isDiskFull(error)) result.code = protocol::DiskFull;
     else if (isOutOfMemory(error)) result.code = protocol::OutOfMemory;
     else if (m_isDeviceMissing) result.code = protocol::NoDevice;
-    else if (!m_isTraining) result.code = protocol::BadInput; // refused before training began
+    else if (!m_isTraining && !m_isWorking) result.code = protocol::BadInput; // refused before the work began
     else if (m_model->isOverflowing()) result.code = protocol::Diverged;
     if (m_isTraining) error.hint += (error.hint.empty() ? "" : " ") + whereToGoOn();
     result.error = error;

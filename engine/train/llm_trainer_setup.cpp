@@ -216,6 +216,15 @@ Status LLMTrainer::chooseDevice() {
     return {};
 }
 
+/// Where and in which types the network computes.
+NetworkOptions LLMTrainer::networkOptions() const {
+    NetworkOptions options;
+    options.device = m_device;
+    options.ampLevel = m_recipe.text("precision.amp_level") == "O2" ? AmpLevel::O2 : AmpLevel::O0;
+    options.halfType = m_recipe.text("precision.half_type") == "float16" ? at::kHalf : at::kBFloat16;
+    return options;
+}
+
 Status LLMTrainer::buildNetwork() {
     m_reporter.stage("building the network");
     CELLOOM_TRY_STATUS(buildDocument());
@@ -230,11 +239,8 @@ Status LLMTrainer::buildNetwork() {
     for (const recipe::Problem& problem : recipe::modelWarnings(m_recipe, expansion.model))
         m_reporter.warning("recipe", {problem.message, problem.hint, problem.key});
 
-    NetworkOptions options;
     CELLOOM_TRY_STATUS(chooseDevice());
-    options.device = m_device;
-    options.ampLevel = m_recipe.text("precision.amp_level") == "O2" ? AmpLevel::O2 : AmpLevel::O0;
-    options.halfType = m_recipe.text("precision.half_type") == "float16" ? at::kHalf : at::kBFloat16;
+    NetworkOptions options = networkOptions();
     options.seed = static_cast<std::uint64_t>(m_recipe.integer("seed"));
     options.initStd = m_recipe.real("model.init_std");
     options.initialise = m_found.path.empty() && m_recipe.text("model.weights").empty();

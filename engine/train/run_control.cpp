@@ -55,7 +55,7 @@ Status RunControl::onEvalBegin(RunContext&) {
 }
 
 Status RunControl::onEvalEnd(RunContext&) {
-    m_reporter.stage(m_isPaused ? "paused" : "training");
+    m_reporter.stage(m_isPaused ? "paused" : m_workStage);
     return {};
 }
 
@@ -72,6 +72,7 @@ Status RunControl::stepEnd(RunContext& context) {
             const protocol::Command command = m_pending.front();
             m_pending.pop_front();
             CELLOOM_TRY_STATUS(obey(command, context));
+            if (m_isPaused) m_reporter.stage("paused"); // also after a sample or a checkpoint that was asked for meanwhile
         }
         if (m_isPaused && !m_isStopAsked) waitForSomethingToDo();
     } while (m_isPaused && !m_isStopAsked);
@@ -82,34 +83,48 @@ Status RunControl::stepEnd(RunContext& context) {
     return {};
 }
 
+/// "Paused after step 12." Of a run without steps: "Paused."
+void RunControl::say(const std::string& kind, const std::string& message, std::int64_t step) {
+    if (trains()) m_reporter.info(kind, message + " after step " + std::to_string(step) + ".", nlohmann::json{{"step", step}}.dump());
+    else m_reporter.info(kind, message + ".", "{}");
+}
+
+/// Every command is answered by an event: whoever gave it waits for one.
+Status RunControl::refuse(const protocol::Command& command) {
+    const std::string action = protocol::toString(command.action);
+    m_reporter.warning("not_possible", {"A run that does not train makes no steps, saves nothing and has no learning rate: it cannot obey \"" + action + "\".", {}, {}},
+                       nlohmann::json{{"action", action}}.dump());
+    return {};
+}
+
 Status RunControl::obey(const protocol::Command& command, RunContext& context) {
     CallbackParams& params = context.originalArgs();
+    const bool isAlways = command.action == Action::Pause || command.action == Action::Continue || command.action == Action::Stop;
+    if (!trains() && !isAlways) return refuse(command);
     switch (command.action) {
     case Action::Pause:
-        if (m_isPaused) return {};
+        if (!m_isPaused) m_reporter.beginPause();
         m_isPaused = true;
-        m_reporter.beginPause();
         m_reporter.state(store::RunState::Paused);
         m_reporter.stage("paused");
-        m_reporter.info("paused", "Paused after step " + std::to_string(params.curStepNum) + ".", nlohmann::json{{"step", params.curStepNum}}.dump());
+        say("paused", "Paused", params.curStepNum);
         return {};
     case Action::Continue:
-        if (!m_isPaused) return {};
+        if (m_isPaused) m_reporter.endPause();
         m_isPaused = false;
-        m_reporter.endPause();
         m_reporter.state(store::RunState::Running);
-        m_reporter.stage("training");
-        m_reporter.info("continued", "Continued after step " + std::to_string(params.curStepNum) + ".", nlohmann::json{{"step", params.curStepNum}}.dump());
+        m_reporter.stage(m_workStage);
+        say("continued", "Continued", params.curStepNum);
         return {};
     case Action::Save:
-        return m_checkpoint ? m_checkpoint->saveNow(context) : Status();
+        return save(context);
     case Action::Evaluate:
         if (m_evaluation) return m_evaluation->evaluateNow(context);
         m_reporter.warning("evaluation", {"There is no validation data to evaluate on.", "Name validation files, or hold out a part of the documents.", {}},
                            R"({"no_data": true})");
         return {};
     case Action::Sample:
-        return m_sample ? m_sample->writeNow(context) : Status();
+        return sample(context);
     case Action::SetLearningRate:
         params.trainNetwork->fixLearningRate(command.value);
         m_reporter.info("learning_rate", "From step " + std::to_string(params.curStepNum + 1) + " on the learning rate is " + rateText(command.value) + ".",
@@ -119,6 +134,26 @@ Status RunControl::obey(const protocol::Command& command, RunContext& context) {
         m_isStopAsked = true;
         return {};
     }
+    return {};
+}
+
+Status RunControl::save(RunContext& context) {
+    const std::int64_t step = context.originalArgs().curStepNum;
+    const bool isSaved = m_checkpoint->lastStep() == step;
+    CELLOOM_TRY_STATUS(m_checkpoint->saveNow(context));
+    if (isSaved) m_reporter.info("saved_already", "Step " + std::to_string(step) + " is saved already.", nlohmann::json{{"step", step}}.dump());
+    return {};
+}
+
+Status RunControl::sample(RunContext& context) {
+    if (!m_sample) {
+        m_reporter.warning("sampled", {"There is no tokenizer to write with.", "Give the run tokenizer.path: token files come without one.", {}},
+                           R"({"no_tokenizer": true})");
+        return {};
+    }
+    CELLOOM_TRY_STATUS(m_sample->writeNow(context));
+    const std::int64_t step = context.originalArgs().curStepNum;
+    if (!isStopAsked()) m_reporter.info("sampled", "Wrote samples after step " + std::to_string(step) + ".", nlohmann::json{{"step", step}}.dump());
     return {};
 }
 

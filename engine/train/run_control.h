@@ -21,6 +21,11 @@ public:
     /// For work before the first step: true once a stop was asked for. Other commands wait.
     bool isStopAsked();
 
+    /// Of a run that makes no steps: the stage in which it works ("evaluating").
+    void setWorkStage(const std::string& stage) { m_workStage = stage; }
+    /// For a run that makes no steps, between batches or prompts: pause, go on, stop. What such a run cannot do is answered.
+    Status atBoundary(RunContext& context) { return stepEnd(context); }
+
     Status begin(RunContext& context) override;
     Status stepEnd(RunContext& context) override; // last in the list: the step is complete, measured and saved
     Status onEvalBegin(RunContext& context) override;
@@ -29,6 +34,12 @@ public:
 
 private:
     void collect();
+    /// A run that makes no steps has nothing to attach.
+    bool trains() const { return m_checkpoint != nullptr; }
+    Status refuse(const protocol::Command& command);
+    Status save(RunContext& context);
+    Status sample(RunContext& context);
+    void say(const std::string& kind, const std::string& message, std::int64_t step);
     Status obey(const protocol::Command& command, RunContext& context);
     void waitForSomethingToDo();
     void stop(RunContext& context);
@@ -40,6 +51,7 @@ private:
     SampleCallback* m_sample = nullptr;
     ModelCheckpoint* m_checkpoint = nullptr;
     std::deque<protocol::Command> m_pending;
+    std::string m_workStage = "training"; // where a pause goes on
     bool m_isStopAsked = false, m_isPaused = false;
 };
 

@@ -50,10 +50,28 @@ void RunReporter::beginTraining(std::int64_t step, std::int64_t totalSteps, std:
     send();
 }
 
-void RunReporter::stepDone(const CallbackParams& params) {
-    const double now = steadyNow(), seconds = now - m_lastStepTime; // evaluations, samples and checkpoints since the last step included
+void RunReporter::beginWork(std::int64_t done, std::int64_t total) {
+    m_progress.step = done;
+    m_progress.totalSteps = total;
+    m_startTime = m_lastStepTime = steadyNow();
+    send();
+}
+
+void RunReporter::workDone(std::int64_t done) {
+    if (done > m_progress.step) addTime(static_cast<double>(done - m_progress.step));
+    m_progress.step = done;
+    send();
+}
+
+/// So many steps since the last call; evaluations, samples and checkpoints between them included.
+void RunReporter::addTime(double steps) {
+    const double now = steadyNow(), seconds = (now - m_lastStepTime) / steps;
     m_lastStepTime = now;
     m_secondsPerStep = m_secondsPerStep > 0 ? (1 - kNewest) * m_secondsPerStep + kNewest * seconds : seconds;
+}
+
+void RunReporter::stepDone(const CallbackParams& params) {
+    addTime(1);
     m_progress.step = params.curStepNum;
     m_progress.epoch = params.epochs();
     send();

@@ -40,6 +40,9 @@ public:
 
     /// The steps of the whole run, and what earlier parts of a resumed run took.
     void beginTraining(std::int64_t step, std::int64_t totalSteps, std::int64_t stepsPerEpoch, double elapsedSeconds, double secondsPerStep);
+    /// Of a run that makes no steps: so many batches or prompts, of which `done` are done already; then how many are.
+    void beginWork(std::int64_t done, std::int64_t total);
+    void workDone(std::int64_t done);
     /// After each step; `context` gives step and epoch of all that is said until the next.
     void stepDone(const CallbackParams& params);
     /// The time from here to the matching endPause counts neither as elapsed nor in the time left.
@@ -56,6 +59,7 @@ private:
     static std::string placed(const Error& error) { return error.place.empty() ? error.message : error.place + ": " + error.message; }
     void event(const std::string& level, const std::string& kind, const std::string& message, const std::string& hint, const std::string& data = {});
     void send();
+    void addTime(double steps);
 
     store::RunWriter& m_writer;
     protocol::ChildLink* m_link;

@@ -1,5 +1,7 @@
 #include "models/recipe/checks.h"
 
+#include "models/base/text.h"
+#include "models/families/families.h"
 #include "models/recipe/estimate.h"
 #include "models/recipe/lora.h"
 #include "models/recipe/parameter_table.h"
@@ -7,8 +9,24 @@
 #include <vector>
 
 namespace celloom::recipe {
+namespace {
+
+/// Of an evaluation or a prediction. The engine knows more about folders; this is what can be said before one starts.
+Status checkWeightsAreThere(const Recipe& recipe) {
+    const std::string& given = recipe.text("model.weights");
+    std::error_code code;
+    if (std::filesystem::exists(recipe.resolvePath(given), code)) return {};
+    const std::string name = std::filesystem::path(given).filename().string();
+    if (families::buildPreset(name))
+        return fail(inQuotes(name) + " is a preset, which has no weights: it has learned nothing.", "Give a model folder, a checkpoint or a run.",
+                    "model.weights");
+    return fail("there is no model " + inQuotes(given) + ".", "Give a model folder, a checkpoint or a run.", "model.weights");
+}
+
+} // namespace
 
 Status checkModel(const Recipe& recipe) {
+    if (!trains(recipe)) return checkWeightsAreThere(recipe);
     CELLOOM_TRY(model, modelOf(recipe));
     CELLOOM_TRY(treatment, treatmentOf(recipe, model));
     if (treatment.hasAdapters() && recipe.text("model.weights").empty())
@@ -33,7 +51,7 @@ std::int64_t exceededPositions(const graph::ExpandedModel& model, std::int64_t s
 
 std::vector<Problem> modelWarnings(const Recipe& recipe, const graph::ExpandedModel& model) {
     const std::int64_t length = recipe.integer("train.sequence_length"), longest = exceededPositions(model, length);
-    if (longest == 0) return {};
+    if (longest == 0 || recipe.text("kind") == "predict") return {};
     return {{Problem::Severity::Warning, "train.sequence_length",
              "Sequences of " + std::to_string(length) + " tokens are longer than the model's max_positions, " + std::to_string(longest) + ".",
              "Shorten them; for a model that begins empty, set max_positions=" + std::to_string(length) + " in model.overrides instead."}};
@@ -81,9 +99,13 @@ Status checkResumable(const Recipe& before, const Recipe& now, RunHas has) {
                                                        "train.sequence_length",
                                                        "train.drop_last",
                                                        "optimizer.type"};
-    std::vector<std::string> keys = has == RunHas::Checkpoint ? ofCheckpoint : ofData;
+    static const std::vector<std::string> ofPredictions{"kind", "model.weights", "model.adapters", "tokenizer.path", "data.format",
+                                                        "data.columns", "data.encoding", "data.template"};
+    std::vector<std::string> keys = has == RunHas::Checkpoint ? ofCheckpoint : has == RunHas::Predictions ? ofPredictions : ofData;
     for (const Field& field : fields())
-        if (has == RunHas::Checkpoint && field.section == "lora" && field.key != "lora.dropout") keys.push_back(field.key);
+        if ((has == RunHas::Checkpoint && field.section == "lora" && field.key != "lora.dropout") ||
+            (has == RunHas::Predictions && field.section == "predict" && field.key != "predict.batch_size"))
+            keys.push_back(field.key);
     for (const std::string& key : keys) {
         const std::string was = before.toText(key), is = now.toText(key);
         if (was != is)

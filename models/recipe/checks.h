@@ -9,7 +9,8 @@
 
 namespace celloom::recipe {
 
-/// The model, its overrides and the rules, as the engine will see them: the first problem.
+/// The model, its overrides and the rules, as the engine will see them: the first problem. Of runs that do not train: whether the weights
+/// are there.
 Status checkModel(const Recipe& recipe);
 
 /// What is allowed but most likely not meant: rows longer than the model's max_positions.
@@ -23,8 +24,8 @@ Status checkTreatment(const graph::ExpandedModel& model, const TreatmentTable& t
 Status checkSupported(const Treatment& treatment, const std::string& path);
 
 /// Refuses changes of the fields that made what a run has already: before its first checkpoint its data files, after it also tokenizer,
-/// model, batches and the kind of optimizer.
-enum class RunHas { Data, Checkpoint };
+/// model, batches and the kind of optimizer; of predictions all that they depend on.
+enum class RunHas { Data, Checkpoint, Predictions };
 Status checkResumable(const Recipe& before, const Recipe& now, RunHas has);
 
 } // namespace celloom::recipe

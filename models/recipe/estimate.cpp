@@ -38,10 +38,11 @@ MemoryOptions memoryOptions(const Recipe& recipe, const graph::ExpandedModel& mo
 }
 
 Result<graph::ExpandedModel> modelOf(const Recipe& recipe) {
-    const std::string& source = recipe.text("model.source");
+    const std::string& source = recipe.text(trains(recipe) ? "model.source" : "model.weights");
     const bool isPreset = std::filesystem::path(source).filename() == source && families::buildPreset(source).has_value();
     CELLOOM_TRY(document, families::openModel(isPreset ? source : recipe.resolvePath(source).string()));
     CELLOOM_TRY(overrides, recipe.modelOverrides());
+    if (!trains(recipe)) overrides.clear(); // weights are used as they are
     const bool hasVocab =
         std::any_of(document.main.hyper.begin(), document.main.hyper.end(), [](const auto& hyper) { return hyper.name == "vocab"; });
     if (hasVocab && recipe.text("tokenizer.path").empty() && recipe.text("model.weights").empty() && !overrides.contains("vocab"))
@@ -52,6 +53,9 @@ Result<graph::ExpandedModel> modelOf(const Recipe& recipe) {
 }
 
 Result<Estimate> estimate(const Recipe& recipe) {
+    if (!trains(recipe))
+        return fail("is " + recipe.text("kind") + ": the estimate is one of training steps.", "For a prediction: celloom-engine estimate --predict MODEL.",
+                    "kind");
     CELLOOM_TRY(model, modelOf(recipe));
     CELLOOM_TRY(treatment, treatmentOf(recipe, model));
     const MemoryOptions options = memoryOptions(recipe, model);

@@ -63,6 +63,9 @@ constexpr auto path = FieldKind::Path;
 constexpr auto pathList = FieldKind::PathList;
 constexpr auto textList = FieldKind::TextList;
 
+constexpr const char* kWhenTraining = "kind=pretrain|finetune";
+constexpr const char* kWhenPlainText = "kind=pretrain|evaluate&data.format=auto|text||kind=finetune&data.format=text";
+
 FieldValue whole(std::int64_t value) {
     return value;
 }
@@ -78,9 +81,11 @@ Texts losses() {
 
 void addGeneral(std::vector<Entry>& out) {
     out.push_back(Entry("general", "kind", choice, word("pretrain"), "Kind of run", "运行类型",
-                        "What the run does. pretrain: every weight learns from text. finetune: goes on from a base's weights, by LoRA or whole.",
-                        "运行做什么。pretrain：所有权重都从文本中学习。finetune：在已有权重上继续训练，用 LoRA 或训练全部权重。")
-                      .choices({"pretrain", "finetune"}));
+                        "What the run does. pretrain: every weight learns from text. finetune: goes on from a base's weights, by LoRA or whole. evaluate: "
+                        "measures a model on data. predict: lets a model continue, or answer, every prompt of a file.",
+                        "运行做什么。pretrain：所有权重都从文本中学习。finetune：在已有权重上继续训练，用 LoRA 或训练全部权重。evaluate：在数据上评估一个模型。"
+                        "predict：让模型续写或回答文件中的每一条提示。")
+                      .choices({"pretrain", "finetune", "evaluate", "predict"}));
     out.push_back(Entry("general", "name", text, word(""), "Name", "名称", "Shown in the history. Empty: the model's name.",
                         "显示在历史记录中。留空则用模型名。"));
     out.push_back(
@@ -107,58 +112,69 @@ void addModel(std::vector<Entry>& out) {
     out.push_back(Entry("model", "model.source", path, word("baichuan-tiny"), "Model", "模型",
                         "The network: the name of a preset, a folder with a config.json, or a .cells.json document.",
                         "网络结构：预设名、含 config.json 的文件夹，或 .cells.json 文档。")
-                      .choices(std::move(presets)));
+                      .choices(std::move(presets))
+                      .when(kWhenTraining));
     out.push_back(Entry("model", "model.overrides", textList, Texts{}, "Overrides", "覆盖超参数",
                         "Hyper-parameters of the model to change, each as name=value: \"layers=4\".",
-                        "要改动的模型超参数，每项写成 名称=值，如 “layers=4”。"));
-    out.push_back(Entry("model", "model.weights", path, word(""), "Start from weights", "初始权重",
-                        "A model folder or a checkpoint whose weights the run starts from. Empty: from scratch.",
-                        "从该模型文件夹或检查点的权重开始。留空则从零开始。"));
+                        "要改动的模型超参数，每项写成 名称=值，如 “layers=4”。")
+                      .when(kWhenTraining));
+    out.push_back(Entry("model", "model.weights", path, word(""), "Weights", "权重",
+                        "A model folder, a checkpoint or a run. A training starts from its weights; empty: from scratch. An evaluation measures it, a "
+                        "prediction lets it write.",
+                        "模型文件夹、检查点或一次运行。训练从其权重开始，留空则从零开始；评估测量它，预测由它写作。"));
+    out.push_back(Entry("model", "model.adapters", pathList, Texts{}, "Adapters", "适配器",
+                        "LoRA adapters beside the weights: folders that PEFT or Celloom saved, or runs that trained one. A run that is named as the weights "
+                        "brings its own.",
+                        "放在权重旁的 LoRA 适配器：PEFT 或 Celloom 保存的文件夹，或训练过适配器的运行。作为权重给出的运行自带其适配器。")
+                      .when("kind=evaluate|predict"));
     out.push_back(Entry("model", "model.init_std", real, 0.02, "Initial spread", "初始标准差",
                         "Standard deviation of the normal distribution that weight matrices are drawn from; norms start at 1, biases at 0.",
                         "权重矩阵初始正态分布的标准差；归一化权重从 1 开始，偏置从 0 开始。")
                       .range(0, 10)
-                      .advanced());
+                      .advanced()
+                      .when(kWhenTraining));
 }
 
 void addTokenizer(std::vector<Entry>& out) {
     out.push_back(Entry("tokenizer", "tokenizer.path", path, word(""), "Tokenizer", "分词器",
-                        "A SentencePiece tokenizer.model. Empty: one is trained on the training files (never on the validation files).",
-                        "SentencePiece 的 tokenizer.model。留空则用训练文件训练一个（不使用验证文件）。"));
+                        "A SentencePiece tokenizer.model. Empty: the one beside the weights; a pretraining from scratch trains one on its training files (never on "
+                        "the validation files).",
+                        "SentencePiece 的 tokenizer.model。留空则用权重自带的分词器；从零预训练时用训练文件训练一个（不使用验证文件）。"));
     out.push_back(Entry("tokenizer", "tokenizer.vocab_size", integer, whole(4096), "Vocabulary", "词表大小",
                         "Pieces of the tokenizer that is trained. The model's vocabulary follows unless overridden.",
                         "所训练分词器的词元数。除非覆盖，模型词表随之确定。")
                       .range(64, 1000000)
                       .unit("pieces", "词元")
-                      .when("tokenizer.path="));
+                      .when("kind=pretrain&tokenizer.path="));
     out.push_back(Entry("tokenizer", "tokenizer.type", choice, word("bpe"), "Algorithm", "分词算法",
                         "bpe merges frequent pairs; unigram prunes a large vocabulary by likelihood.",
                         "bpe 合并高频字对；unigram 按似然裁剪大词表。")
                       .choices({"bpe", "unigram"})
                       .advanced()
-                      .when("tokenizer.path="));
+                      .when("kind=pretrain&tokenizer.path="));
     out.push_back(Entry("tokenizer", "tokenizer.character_coverage", real, 0.9995, "Character coverage", "字符覆盖率",
                         "Share of the text's characters that get a piece of their own; the rest is written as bytes.",
                         "拥有独立词元的字符占文本的比例；其余字符按字节表示。")
                       .range(0.5, 1)
                       .advanced()
-                      .when("tokenizer.path="));
+                      .when("kind=pretrain&tokenizer.path="));
     out.push_back(Entry("tokenizer", "tokenizer.control_symbols", textList, Texts{}, "Control symbols", "控制符号",
                         "Extra pieces that no text is ever encoded to, for chat templates to use later: <eoh>, <eoa>.",
                         "额外的词元，任何文本都不会被编码成它们，供以后的对话模板使用：<eoh>、<eoa>。")
                       .advanced()
-                      .when("tokenizer.path="));
+                      .when("kind=pretrain&tokenizer.path="));
     out.push_back(Entry("tokenizer", "tokenizer.user_symbols", textList, Texts{}, "Whole symbols", "整体符号",
                         "Extra pieces that stay whole wherever a text has them: <|User|>, <|Bot|>.",
                         "额外的词元，文本中出现时保持整体不拆分：<|User|>、<|Bot|>。")
                       .advanced()
-                      .when("tokenizer.path="));
+                      .when("kind=pretrain&tokenizer.path="));
 }
 
 void addData(std::vector<Entry>& out) {
     out.push_back(Entry("data", "data.train", pathList, Texts{}, "Training files", "训练文件",
                         "Text files or token files to learn from. Folders and patterns such as corpus/*.txt may be given.",
-                        "用于学习的文本文件或词元文件。可以给出文件夹或 corpus/*.txt 这样的模式。"));
+                        "用于学习的文本文件或词元文件。可以给出文件夹或 corpus/*.txt 这样的模式。")
+                      .when("kind!=predict"));
     out.push_back(
         Entry("data", "data.format", choice, word("auto"), "Format", "格式",
               "text: plain text. tokens: safetensors with input_ids [rows, length] and optional labels. tensors: safetensors of named columns [rows, …] that "
@@ -173,52 +189,55 @@ void addData(std::vector<Entry>& out) {
                         "system.",
                         "alpaca 文件的列名不是常见名称时在此给出：“question=问”、“answer=答”，另有 input 和 system。")
                       .advanced()
-                      .when("data.format=auto|alpaca"));
+                      .when("kind!=pretrain&data.format=auto|alpaca"));
     out.push_back(Entry("data", "data.encoding", choice, word("auto"), "Encoding", "文字编码",
                         "Encoding of the text files. auto detects it for each file and shows what was found.",
                         "文本文件的编码。auto 逐个文件检测并显示结果。")
                       .choices({"auto", "utf-8", "utf-16", "gb18030"})
                       .when("data.format!=tokens"));
     out.push_back(Entry("data", "data.validation", pathList, Texts{}, "Validation files", "验证文件",
-                        "Files that are never learned from, to measure the loss on. Empty: a part of the training files is held out.",
-                        "从不参与学习、只用来测量损失的文件。留空则从训练文件中留出一部分。"));
+                        "Files that are never learned from, to measure the loss on. Empty: a part of the training files is held out, the same one in a training "
+                        "and in an evaluation with the same seed.",
+                        "从不参与学习、只用来测量损失的文件。留空则从训练文件中留出一部分；种子相同时，训练与评估留出的部分相同。")
+                      .when("kind!=predict"));
     out.push_back(Entry("data", "data.validation_fraction", real, 0.05, "Held-out part", "验证比例",
                         "Share of the documents held out for validation when no validation files are given. 0: no validation.",
                         "没有给出验证文件时，留作验证的文档比例。0：不验证。")
                       .range(0, 0.9)
-                      .when("data.validation="));
+                      .when("kind!=predict&data.validation="));
     out.push_back(
         Entry("data", "data.documents", choice, word("file"), "Documents", "文档划分",
               "What one document is: a whole file, each line, or each block of lines between blank lines. Documents end with the end token "
               "and are held out whole.",
               "一个文档是什么：整个文件、每一行，或空行之间的一段。每个文档以结束词元收尾，并整篇留作验证。")
             .choices({"file", "paragraph", "blank-line"})
-            .when("data.format=auto|text"));
+            .when(kWhenPlainText));
     out.push_back(
         Entry("data", "data.attention", choice, word("full"), "Attention across documents", "跨文档注意力",
               "full: a packed sequence is one context. document: attention stops at document borders and positions restart there.",
               "full：一条拼接序列是一个上下文。document：注意力止于文档边界，位置重新计数。")
             .choices({"full", "document"})
             .advanced()
-            .when("data.format=auto|text"));
+            .when(kWhenPlainText));
     constexpr const char* whenTuning = "kind=finetune";
+    constexpr const char* whenAnswers = "kind=finetune|evaluate&data.format=auto|alpaca|sharegpt|messages";
     out.push_back(Entry("data", "data.template", choice, word("auto"), "Chat template", "对话模板",
                         "How questions and answers become tokens, the same in training and in prediction. auto: the one stored with the base, else "
                         "that of the model's family.",
                         "问答如何变成词元，训练与预测相同。auto：用基座自带的模板，没有时用该模型系列的模板。")
                       .choices({"auto", "baichuan", "baichuan2", "internlm", "internlm2", "internlm3", "chatml", "plain"})
-                      .when(whenTuning));
+                      .when("kind=finetune|evaluate|predict"));
     out.push_back(Entry("data", "data.mask_prompt", flag, true, "Learn answers only", "只学习回答",
                         "Only answers and the tokens that end them count in the loss. Off: every token counts.",
                         "只有回答及其结束词元计入损失。关闭：所有词元都计入。")
-                      .when(whenTuning));
+                      .when(whenAnswers));
     out.push_back(Entry("data", "data.truncation", choice, word("keep-answer"), "Too long", "超长处理",
                         "What happens to a conversation longer than the sequence. keep-answer: its oldest rounds go, then the beginning of its last "
                         "question. cut-start, cut-end: its first or last tokens go. drop: it is left out. How many were touched is shown.",
                         "对话超过序列长度时如何处理。keep-answer：先去掉最早的轮次，再去掉最后一问的开头。cut-start、cut-end：去掉开头或结尾的词元。drop：整条"
                         "舍弃。会显示受影响的条数。")
                       .choices({"keep-answer", "cut-start", "cut-end", "drop"})
-                      .when(whenTuning));
+                      .when(whenAnswers));
     out.push_back(Entry("data", "data.untrainable", choice, word("drop"), "Nothing to learn", "无可学内容",
                         "Conversations in which no label is left after shortening: drop leaves them out, keep lets them take part without effect.",
                         "截短后没有任何标签的对话：drop 舍弃，keep 保留但不起作用。")
@@ -228,21 +247,23 @@ void addData(std::vector<Entry>& out) {
     out.push_back(Entry("data", "data.packing", flag, false, "Packing", "拼接",
                         "Put several short conversations into one sequence. Each attends to itself alone and has its own positions.",
                         "把多条短对话放进一条序列；各自只关注自身，位置各自计数。")
-                      .when(whenTuning));
+                      .when(whenAnswers));
     out.push_back(Entry("data", "data.group_by_length", flag, false, "Group by length", "按长度分组",
                         "Batches of conversations of about the same length: less padding, an order that is a little less random.",
                         "每批取长度相近的对话：填充更少，顺序的随机性略减。")
                       .advanced()
                       .when(whenTuning));
     out.push_back(Entry("data", "data.shuffle", flag, true, "Shuffle", "打乱顺序", "Draw the sequences of each epoch in a new order.",
-                        "每轮以新的顺序取序列。"));
+                        "每轮以新的顺序取序列。")
+                      .when(kWhenTraining));
 }
 
 void addTraining(std::vector<Entry>& out) {
     out.push_back(Entry("train", "train.batch_size", integer, whole(8), "Batch size", "批大小",
                         "Sequences computed at once. More need more memory.", "一次计算的序列数。越大越占内存。")
                       .range(1, 1048576)
-                      .unit("sequences", "序列"));
+                      .unit("sequences", "序列")
+                      .when("kind!=predict"));
     out.push_back(Entry("train", "train.accumulation", integer, whole(1), "Gradient accumulation", "梯度累积",
                         "Batches whose gradients are added before one optimizer step, weighed by their valid tokens.",
                         "每次优化器更新前累加多少批的梯度，按有效词元加权。")
@@ -251,7 +272,8 @@ void addTraining(std::vector<Entry>& out) {
     out.push_back(Entry("train", "train.sequence_length", integer, whole(256), "Sequence length", "序列长度",
                         "Tokens of one sequence, the model's context in training.", "一条序列的词元数，即训练时的上下文长度。")
                       .range(2, 1048576)
-                      .unit("tokens", "词元"));
+                      .unit("tokens", "词元")
+                      .when("kind!=predict"));
     out.push_back(
         Entry("train", "train.epochs", integer, whole(1), "Epochs", "轮数", "Passes over the training data.", "遍历训练数据的次数。")
             .range(1, 1000000)
@@ -528,36 +550,6 @@ void addCallbacks(std::vector<Entry>& out) {
                       .unit("checkpoints", "个"));
     out.push_back(Entry("callbacks", "checkpoint.keep_best", flag, true, "Keep the best", "保留最佳",
                         "Also keep the checkpoint with the lowest validation loss.", "另外保留验证损失最低的检查点。"));
-    out.push_back(Entry("callbacks", "evaluate.every_steps", integer, whole(100), "Evaluate every", "评估间隔",
-                        "Steps between two measurements on the validation data. 0: only at the end.", "两次验证之间的步数。0：仅在结束时。")
-                      .range(0, 1e12)
-                      .unit("steps", "步"));
-    out.push_back(Entry("callbacks", "evaluate.max_batches", integer, whole(0), "Batches of an evaluation", "评估批数",
-                        "Batches looked at in each evaluation. 0: all of the validation data.", "每次评估使用的批数。0：全部验证数据。")
-                      .range(0, 1e9)
-                      .unit("batches", "批")
-                      .advanced());
-    out.push_back(Entry("callbacks", "evaluate.metrics", textList, Texts{}, "Metrics", "指标",
-                        "Measured at each evaluation beside the loss, as eval/… on the charts. Of language models over the tokens that count; bleu and "
-                        "rouge_l compare the answers to held-out questions. precision, recall and F1 are means over the classes. There are " +
-                            joined(metricNames()) + ".",
-                        "每次评估时除损失外还测量的指标，图表中为 eval/…。语言模型按计入损失的词元计算；bleu 和 rouge_l 比较对留出问题的回答；precision、recall、F1 为各类平均。可选：" +
-                            joined(metricNames()) + "。")
-                      .choices(metricNames())
-                      .advanced());
-    out.push_back(Entry("callbacks", "evaluate.generate", integer, whole(0), "Answers to check", "检查的回答数",
-                        "Held-out questions that the model answers, greedily, at each evaluation; those that equal the expected answer are counted "
-                        "(exact match). 0: none.",
-                        "每次评估时让模型以贪心方式回答多少个留出的问题，并统计与标准答案完全一致的比例。0：不检查。")
-                      .range(0, 1e9)
-                      .unit("questions", "个问题")
-                      .when("kind=finetune"));
-    out.push_back(Entry("callbacks", "evaluate.generate_tokens", integer, whole(64), "Longest answer", "回答长度上限",
-                        "Tokens that the model may write for each of these questions.", "每个问题最多生成的词元数。")
-                      .range(1, 1048576)
-                      .unit("tokens", "词元")
-                      .advanced()
-                      .when("evaluate.generate!=0"));
     out.push_back(Entry("callbacks", "sample.every_steps", integer, whole(0), "Sample every", "采样间隔",
                         "Steps between two samples of text that the model writes. 0: none.", "两次让模型写样例文字之间的步数。0：不采样。")
                       .range(0, 1e12)
@@ -593,6 +585,112 @@ void addCallbacks(std::vector<Entry>& out) {
                       .when("sample.every_steps!=0"));
 }
 
+void addEvaluation(std::vector<Entry>& out) {
+    out.push_back(Entry("evaluate", "evaluate.every_steps", integer, whole(100), "Evaluate every", "评估间隔",
+                        "Steps between two measurements on the validation data. 0: only at the end.", "两次验证之间的步数。0：仅在结束时。")
+                      .range(0, 1e12)
+                      .unit("steps", "步")
+                      .when(kWhenTraining));
+    out.push_back(Entry("evaluate", "evaluate.max_batches", integer, whole(0), "Batches of an evaluation", "评估批数",
+                        "Batches looked at in each evaluation. 0: all of the validation data.", "每次评估使用的批数。0：全部验证数据。")
+                      .range(0, 1e9)
+                      .unit("batches", "批")
+                      .advanced()
+                      .when("kind!=predict"));
+    out.push_back(Entry("evaluate", "evaluate.metrics", textList, Texts{}, "Metrics", "指标",
+                        "Measured at each evaluation beside the loss, as eval/… on the charts. Of language models over the tokens that count; bleu and "
+                        "rouge_l compare the answers to held-out questions. precision, recall and F1 are means over the classes. There are " +
+                            joined(metricNames()) + ".",
+                        "每次评估时除损失外还测量的指标，图表中为 eval/…。语言模型按计入损失的词元计算；bleu 和 rouge_l 比较对留出问题的回答；precision、recall、F1 为各类平均。可选：" +
+                            joined(metricNames()) + "。")
+                      .choices(metricNames())
+                      .advanced()
+                      .when("kind!=predict"));
+    out.push_back(Entry("evaluate", "evaluate.generate", integer, whole(0), "Answers to check", "检查的回答数",
+                        "Held-out questions that the model answers, greedily, at each evaluation; those that equal the expected answer are counted "
+                        "(exact match). 0: none.",
+                        "每次评估时让模型以贪心方式回答多少个留出的问题，并统计与标准答案完全一致的比例。0：不检查。")
+                      .range(0, 1e9)
+                      .unit("questions", "个问题")
+                      .when("kind=finetune|evaluate"));
+    out.push_back(Entry("evaluate", "evaluate.generate_tokens", integer, whole(64), "Longest answer", "回答长度上限",
+                        "Tokens that the model may write for each of these questions.", "每个问题最多生成的词元数。")
+                      .range(1, 1048576)
+                      .unit("tokens", "词元")
+                      .advanced()
+                      .when("evaluate.generate!=0"));
+}
+
+void addPrediction(std::vector<Entry>& out) {
+    constexpr const char* whenPredicting = "kind=predict";
+    out.push_back(Entry("predict", "predict.input", path, word(""), "Prompts", "提示文件",
+                        "The file of prompts. Text: one a line. JSON Lines with \"prompt\": the text to continue; other fields are kept. Instruction files (see the "
+                        "format): the last question of each row is asked, and its answer kept as \"expected\".",
+                        "提示所在的文件。文本：每行一条。含 “prompt” 的 JSON Lines：要续写的文字，其他字段原样保留。指令文件（见格式）：提出每行的最后一个问题，"
+                        "其答案存为 “expected”。")
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.chat", flag, false, "As questions", "作为问题",
+                        "Put the prompts through the chat template, as questions. Off: they are continued as they stand. Rows of instruction files are always "
+                        "asked.",
+                        "把提示放进对话模板，作为问题提出。关闭：按原样续写。指令文件的行总是作为问题。")
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.system", text, word(""), "System message", "系统消息",
+                        "What stands before each question, where the template has a place for it.", "放在每个问题之前的系统消息（模板支持时）。")
+                      .when("predict.chat=true"));
+    out.push_back(Entry("predict", "predict.max_new_tokens", integer, whole(100), "Longest text", "长度上限", "Tokens to write for each prompt at most.",
+                        "每条提示最多写的词元数。")
+                      .range(1, 1000000)
+                      .unit("tokens", "词元")
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.temperature", real, 0.8, "Temperature", "温度",
+                        "Below 1 the likelier tokens win more often; 0 always takes the likeliest.", "小于 1 时更偏向高概率词元；0 总取最可能的词元。")
+                      .range(0, 100)
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.top_k", integer, whole(0), "Top k", "Top k", "Only the k likeliest tokens are drawn from. 0: all.",
+                        "只在最可能的 k 个词元中抽取。0：全部。")
+                      .range(0, 1e9)
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.top_p", real, 0.95, "Top p", "Top p",
+                        "Only the likeliest tokens whose probabilities add up to this are drawn from. 1: all.", "只在概率累计达到该值的最可能词元中抽取。1：全部。")
+                      .range(1e-6, 1)
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.repetition_penalty", real, 1.0, "Repetition penalty", "重复惩罚",
+                        "Above 1: tokens that are there already become less likely.", "大于 1 时，已出现过的词元概率降低。")
+                      .range(1e-3, 1000)
+                      .advanced()
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.seed", integer, whole(0), "Seed of the texts", "写作种子",
+                        "The same seed gives the same texts, whatever prompts stand beside them.", "种子相同则文字相同，与旁边的提示无关。")
+                      .range(0, kMaxWhole)
+                      .advanced()
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.stop", textList, Texts{}, "Stop texts", "停止文字", "A text ends before the first of these.",
+                        "遇到其中任何一段文字即停止，且不写出。")
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.batch_size", integer, whole(8), "Prompts together", "同时计算的提示数",
+                        "Prompts computed together. More need more memory.", "一次计算的提示数。越大越占内存。")
+                      .range(1, 4096)
+                      .unit("prompts", "条")
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.context", integer, whole(0), "Context", "上下文",
+                        "Tokens that the model looks at. 0: as many as it was trained on.", "模型能看到的词元数。0：与训练时相同。")
+                      .range(0, 1e9)
+                      .unit("tokens", "词元")
+                      .advanced()
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.when_full", choice, word("stop"), "When the context is full", "上下文已满时",
+                        "stop ends the text; slide goes on without the oldest tokens, slowly.", "stop：文字结束。slide：忘掉最早的词元继续写，较慢。")
+                      .choices({"stop", "slide"})
+                      .advanced()
+                      .when(whenPredicting));
+    out.push_back(Entry("predict", "predict.alternatives", integer, whole(-1), "Alternatives told", "记录备选词元",
+                        "Tell the log-probability of each token and so many of the likeliest ones in the results. -1: neither.",
+                        "在结果中写出每个词元的对数概率及若干最可能的备选。-1：都不写。")
+                      .range(-1, 100)
+                      .advanced()
+                      .when(whenPredicting));
+}
+
 void addScripts(std::vector<Entry>& out) {
     out.push_back(Entry("callbacks", "callbacks.scripts", FieldKind::ScriptList, Texts{}, "Your own callbacks and metrics", "自定义回调和指标",
                         "Typed in MindSpore's form: class X(Callback), class X(Metric), or def f(lr, cur_step_num). Each is {name, code, values}, or the path of "
@@ -611,6 +709,26 @@ void addRules(std::vector<Entry>& out) {
               "按路径模式决定单元的处理方式，每行一条，后面的优先：“layers.{0..3}.**: freeze”。"));
 }
 
+/// Sections, and keys of the others, that say nothing to an evaluation or a prediction.
+bool isOfTrainingAlone(const Field& field) {
+    for (const char* section : {"optimizer", "schedule", "callbacks", "rules"})
+        if (field.section == section) return true;
+    if (field.key == "loss.type" || field.key == "loss.terms") return false; // an evaluation measures them
+    if (field.section == "train") return field.key != "train.batch_size" && field.key != "train.sequence_length";
+    return field.key.starts_with("precision.loss_scale");
+}
+
+std::string onlyWhenTraining(const std::string& condition) {
+    if (condition.empty()) return kWhenTraining;
+    std::string out;
+    for (std::size_t from = 0; from <= condition.size();) {
+        const std::size_t end = std::min(condition.find("||", from), condition.size());
+        out += (out.empty() ? "" : "||") + std::string(kWhenTraining) + "&" + condition.substr(from, end - from);
+        from = end + 2;
+    }
+    return out;
+}
+
 std::vector<Field> makeFields() {
     std::vector<Entry> entries;
     addGeneral(entries);
@@ -622,11 +740,16 @@ std::vector<Field> makeFields() {
     addOptimizer(entries);
     addSchedule(entries);
     addPrecision(entries);
+    addEvaluation(entries);
+    addPrediction(entries);
     addCallbacks(entries);
     addScripts(entries);
     addRules(entries);
     std::vector<Field> out;
-    for (Entry& entry : entries) out.push_back(std::move(entry.field));
+    for (Entry& entry : entries) {
+        if (isOfTrainingAlone(entry.field)) entry.field.shownWhen = onlyWhenTraining(entry.field.shownWhen);
+        out.push_back(std::move(entry.field));
+    }
     return out;
 }
 
@@ -639,6 +762,7 @@ const std::vector<Section>& sections() {
         {"train", "Training", "训练"},           {"lora", "LoRA", "LoRA"},
         {"optimizer", "Optimizer", "优化器"},
         {"schedule", "Learning rate", "学习率"}, {"precision", "Precision", "精度"},
+        {"evaluate", "Evaluation", "评估"},      {"predict", "Prediction", "预测"},
         {"callbacks", "Callbacks", "回调"},      {"rules", "Rules", "规则"},
     };
     return list;

@@ -38,9 +38,9 @@ void checkMetrics(const Recipe& recipe, std::vector<Problem>& out) {
                            (near.empty() ? std::string() : "Did you mean \"" + near[0] + "\"? ") + "There are " + joined(metricNames()) + "."});
         } else if (!seen.insert(name).second) {
             out.push_back({Problem::Severity::Error, "evaluate.metrics", "The metric \"" + name + "\" is named twice.", "Name it once."});
-        } else if (isTextMetric(name) && (recipe.text("kind") != "finetune" || recipe.integer("evaluate.generate") == 0)) {
+        } else if (isTextMetric(name) && ((recipe.text("kind") != "finetune" && recipe.text("kind") != "evaluate") || recipe.integer("evaluate.generate") == 0)) {
             out.push_back({Problem::Severity::Error, "evaluate.metrics", "\"" + name + "\" compares answers, but none are asked for.",
-                           "Set evaluate.generate in a fine-tuning on questions and answers."});
+                           "Set evaluate.generate, on questions and answers."});
         }
     }
 }

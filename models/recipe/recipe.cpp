@@ -349,21 +349,43 @@ std::string Recipe::toText(const std::string& key) const {
     return listFromJson(text, kind) ? json(*items).dump() : text; // so that it is read as it was written
 }
 
-bool Recipe::isShown(const Field& field) const {
-    const std::string& condition = field.shownWhen;
-    if (condition.empty()) return true;
+namespace {
+
+std::vector<std::string> splitAt(const std::string& text, const std::string& mark) {
+    std::vector<std::string> out;
+    for (std::size_t from = 0; from <= text.size();) {
+        const std::size_t end = std::min(text.find(mark, from), text.size());
+        out.push_back(text.substr(from, end - from));
+        from = end + mark.size();
+    }
+    return out;
+}
+
+/// One "key=value|value" or "key!=…" of a shownWhen.
+bool holds(const Recipe& recipe, const std::string& condition) {
     const auto equals = condition.find('=');
     CELLOOM_CHECK(equals != std::string::npos && equals > 0);
     const bool isNegated = condition[equals - 1] == '!';
-    const std::string key = condition.substr(0, equals - (isNegated ? 1 : 0)), actual = toText(key);
-    if (!isShown(*findField(key))) return false;
-    bool isAmong = false;
-    for (std::size_t from = equals + 1; from <= condition.size();) {
-        const auto bar = std::min(condition.find('|', from), condition.size());
-        isAmong = isAmong || actual == condition.substr(from, bar - from);
-        from = bar + 1;
+    const std::string key = condition.substr(0, equals - (isNegated ? 1 : 0)), actual = recipe.toText(key);
+    if (!recipe.isShown(*findField(key))) return false;
+    const std::vector<std::string> values = splitAt(condition.substr(equals + 1), "|");
+    return (std::find(values.begin(), values.end(), actual) != values.end()) != isNegated;
+}
+
+} // namespace
+
+bool Recipe::isShown(const Field& field) const {
+    if (field.shownWhen.empty()) return true;
+    for (const std::string& alternative : splitAt(field.shownWhen, "||")) {
+        const std::vector<std::string> conditions = splitAt(alternative, "&");
+        if (std::all_of(conditions.begin(), conditions.end(), [this](const std::string& one) { return holds(*this, one); })) return true;
     }
-    return isAmong != isNegated;
+    return false;
+}
+
+bool trains(const Recipe& recipe) {
+    const std::string& kind = recipe.text("kind");
+    return kind == "pretrain" || kind == "finetune";
 }
 
 fs::path Recipe::resolvePath(const std::string& path) const {
@@ -412,6 +434,33 @@ Result<Recipe> Recipe::withScriptsRead() const {
 
 namespace {
 
+/// What an evaluation or a prediction needs, by the field that lacks it.
+std::vector<Problem> problemsOfUse(const Recipe& recipe) {
+    std::vector<Problem> out;
+    const auto add = [&](const char* key, std::string message, std::string hint) {
+        out.push_back({Problem::Severity::Error, key, std::move(message), std::move(hint)});
+    };
+    const bool isEvaluation = recipe.text("kind") == "evaluate";
+    const std::string& format = recipe.text("data.format");
+    if (recipe.text("model.weights").empty())
+        add("model.weights", isEvaluation ? "No weights are named to measure." : "No weights are named to write with.",
+            "Give a model folder, a checkpoint or a run: a preset alone has learned nothing.");
+    if (isEvaluation && recipe.list("data.validation").empty()) {
+        if (recipe.list("data.train").empty())
+            add("data.validation", "No files are named to measure on.", "Add text, token or instruction files.");
+        else if (recipe.real("data.validation_fraction") <= 0)
+            add("data.validation", "Nothing is held out of the training files, so there is nothing to measure on.",
+                "Name validation files, or raise data.validation_fraction.");
+    }
+    if (!isEvaluation && recipe.text("predict.input").empty())
+        add("predict.input", "No file of prompts is named.", "Text with a prompt a line, JSON Lines with \"prompt\", or a file of instructions.");
+    if (!isEvaluation && (format == "tokens" || format == "tensors"))
+        add("data.format", "Prompts are text, not " + format + ".", "Choose auto, text, alpaca, sharegpt or messages.");
+    for (const std::string& stop : recipe.list("predict.stop"))
+        if (stop.empty()) add("predict.stop", "A stop text is empty.", "Give at least one character.");
+    return out;
+}
+
 /// The first training file whose ending says neither conversations nor tokens; empty where there is none, or only folders.
 std::string plainTextFile(const Recipe& recipe) {
     for (const std::string& file : recipe.list("data.train")) {
@@ -432,6 +481,12 @@ std::vector<Problem> Recipe::validate() const {
     if (const std::string& name = text("name");
         std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
         add(Error, "name", "The name holds a line break or another control character.", "Give a name of one line.");
+    if (!trains(*this)) {
+        for (Problem& problem : problemsOfUse(*this)) out.push_back(std::move(problem));
+        for (Problem& problem : text("kind") == "evaluate" ? checkMeasures(*this) : std::vector<Problem>())
+            if (!problem.key.starts_with("callbacks.")) out.push_back(std::move(problem)); // those watch a training
+        return out;
+    }
     if (text("model.source").empty())
         add(Error, "model.source", "No model is chosen.", "Give a preset such as baichuan-tiny, a folder or a .cells.json file.");
     if (auto overrides = modelOverrides(); !overrides) add(Error, "model.overrides", overrides.error().message, overrides.error().hint);

@@ -30,7 +30,7 @@ struct Field {
     std::string label, labelZh;
     std::string help, helpZh;
     bool isAdvanced = false; // folded away in the form
-    std::string shownWhen;   // "schedule.type=cosine|linear" or "!=": the form hides it otherwise; see isShown
+    std::string shownWhen;   // "schedule.type=cosine|linear" or "!=", several joined by "&" (all hold) and "||" (or these): see isShown
 };
 
 struct Section {
@@ -75,7 +75,7 @@ public:
     Status setFromText(const std::string& key, const std::string& text);
     [[nodiscard]] std::string toText(const std::string& key) const;
 
-    /// Whether the form shows the field now: its shownWhen holds, and the field that it looks at is shown as well.
+    /// Whether the form shows the field now: its shownWhen holds, and the fields that it looks at are shown as well.
     [[nodiscard]] bool isShown(const Field& field) const;
 
     /// The folder that relative paths are meant in: the recipe file's; empty (the current one) when not loaded from a file.
@@ -98,6 +98,9 @@ private:
     std::map<std::string, FieldValue> m_values;
     std::filesystem::path m_folder;
 };
+
+/// Runs of kind pretrain and finetune make steps; evaluate and predict use a model that has learned.
+bool trains(const Recipe& recipe);
 
 /// A field's range as a sentence fragment: "1 to 4096", "at least 0"; "1 至 4096", "不小于 0".
 std::string rangeText(const Field& field, bool isChinese = false);

@@ -13,23 +13,26 @@ CREATE TABLE runs(number INTEGER PRIMARY KEY, folder TEXT NOT NULL, name TEXT NO
                   model TEXT NOT NULL, precision TEXT NOT NULL, created REAL, started REAL, ended REAL, step INTEGER NOT NULL,
                   total_steps INTEGER NOT NULL, elapsed REAL, last_loss REAL, last_perplexity REAL, tokens_per_second REAL,
                   learning_rate REAL, parent TEXT NOT NULL, tags TEXT NOT NULL DEFAULT '', note TEXT NOT NULL DEFAULT '');
+)",
+                                R"(
+ALTER TABLE runs ADD COLUMN kind TEXT NOT NULL DEFAULT '';
 )"}};
     return schema;
 }
 
 constexpr const char* kSelect =
     "SELECT number, folder, name, state, outcome, model, precision, created, started, ended, step, total_steps, elapsed, last_loss, "
-    "last_perplexity, tokens_per_second, learning_rate, parent, tags, note FROM runs ";
+    "last_perplexity, tokens_per_second, learning_rate, parent, tags, note, kind FROM runs ";
 constexpr const char* kUpsert =
     "INSERT INTO runs(number, folder, name, state, outcome, model, precision, created, started, ended, step, total_steps, elapsed, "
     "last_loss, last_perplexity, "
-    "tokens_per_second, learning_rate, parent) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "tokens_per_second, learning_rate, parent, kind) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT(number) DO UPDATE SET folder = excluded.folder, name = excluded.name, state = excluded.state, outcome = excluded.outcome, "
     "model = excluded.model, precision = excluded.precision, created = excluded.created, started = excluded.started, ended = "
     "excluded.ended, "
     "step = excluded.step, total_steps = excluded.total_steps, elapsed = excluded.elapsed, last_loss = excluded.last_loss, "
     "last_perplexity = excluded.last_perplexity, tokens_per_second = excluded.tokens_per_second, learning_rate = excluded.learning_rate, "
-    "parent = excluded.parent";
+    "parent = excluded.parent, kind = excluded.kind";
 
 Result<RunRecord> recordOf(const Statement& row) {
     RunRecord run;
@@ -54,6 +57,7 @@ Result<RunRecord> recordOf(const Statement& row) {
     run.parent = row.text(17);
     run.tags = row.text(18);
     run.note = row.text(19);
+    run.kind = row.text(20);
     return run;
 }
 
@@ -70,7 +74,7 @@ public:
             .bind(13, run.elapsedSeconds)
             .bind(14, run.lastLoss)
             .bind(15, run.lastPerplexity);
-        return statement.bind(16, run.tokensPerSecond).bind(17, run.learningRate).bind(18, run.parent).run();
+        return statement.bind(16, run.tokensPerSecond).bind(17, run.learningRate).bind(18, run.parent).bind(19, run.kind).run();
     }
 
     Result<std::vector<RunRecord>> runs() const override {

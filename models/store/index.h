@@ -15,6 +15,7 @@ struct RunRecord {
     std::string folder; // name inside runs/
     std::string name;
     RunState state = RunState::Queued;
+    std::string kind;                           // "pretrain", "finetune", "evaluate", "predict"; empty: not known (an index of an earlier version)
     std::string outcome;                        // "interrupted (signal 9)", "stopped at step 200", …
     std::string model, precision;               // for the table: "baichuan-tiny", "O0"
     double created = 0, started = 0, ended = 0; // seconds since 1970; 0 unknown
@@ -25,6 +26,8 @@ struct RunRecord {
     std::string parent; // folder of the run this one was resumed or fine-tuned from
     std::string tags, note;
     bool hasCheckpoint = false, hasAdapter = false; // not in the index: whoever needs them asks RunFolder
+    /// It makes steps. One that does not counts the batches of its data, or its prompts, in `step` and `totalSteps`.
+    [[nodiscard]] bool trains() const { return kind != "evaluate" && kind != "predict"; }
 };
 
 /// Error::message of a file that SQLite cannot read: the index may then be set aside and built again.

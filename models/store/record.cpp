@@ -29,8 +29,11 @@ void readRecipe(const RunFolder& folder, RunRecord& record) {
     const auto text = readFile(folder.recipe(), 16 << 20);
     const auto recipe = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
     if (!recipe.is_object()) return;
-    record.model = fs::path(textAt(recipe, "model", "source")).filename().string();
+    const auto kind = recipe.find("kind");
+    record.kind = kind != recipe.end() && kind->is_string() ? kind->get<std::string>() : std::string("pretrain");
+    record.model = fs::path(textAt(recipe, "model", record.trains() ? "source" : "weights")).filename().string();
     record.precision = textAt(recipe, "precision", "amp_level");
+    if (!record.trains()) return;
     const nlohmann::json::json_pointer rate("/optimizer/lr");
     if (recipe.contains(rate) && recipe[rate].is_number()) record.learningRate = recipe[rate].get<double>();
 }
@@ -50,11 +53,11 @@ void readDatabase(const RunFolder& folder, RunRecord& record, Progress& progress
     record.elapsedSeconds = progress.elapsedSeconds;
     if (const auto latest = (*reader)->latest()) {
         for (const MetricRow& row : *latest) {
-            if (row.name == "train/loss")
+            if (row.name == (record.trains() ? "train/loss" : "eval/loss"))
                 record.lastLoss = row.value;
             else if (row.name == "eval/perplexity")
                 record.lastPerplexity = row.value;
-            else if (row.name == "train/tokens_per_s")
+            else if (row.name == "train/tokens_per_s" || row.name == "predict/tokens_per_s")
                 record.tokensPerSecond = row.value;
         }
     }
@@ -70,6 +73,12 @@ void readDatabase(const RunFolder& folder, RunRecord& record, Progress& progress
     }
 }
 
+/// "stopped at step 12", "stopped after 12 of 400".
+std::string stoppedText(const RunRecord& record, const Progress& progress) {
+    if (record.trains()) return "stopped at step " + std::to_string(progress.step);
+    return "stopped after " + std::to_string(progress.step) + " of " + std::to_string(progress.totalSteps);
+}
+
 void decideEnd(const RunExit& exit, const Progress& progress, const std::string& lastError, RunRecord& record) {
     record.ended = exit.time;
     if (exit.signal) {
@@ -77,10 +86,10 @@ void decideEnd(const RunExit& exit, const Progress& progress, const std::string&
         record.outcome = "interrupted (signal " + std::to_string(*exit.signal) + ")";
     } else if (exit.code == protocol::Ok) {
         record.state = progress.state == RunState::Stopped ? RunState::Stopped : RunState::Finished;
-        record.outcome = record.state == RunState::Finished ? "finished" : "stopped at step " + std::to_string(progress.step);
+        record.outcome = record.state == RunState::Finished ? "finished" : stoppedText(record, progress);
     } else if (exit.code == protocol::Interrupted) {
         record.state = RunState::Stopped;
-        record.outcome = "stopped at step " + std::to_string(progress.step);
+        record.outcome = stoppedText(record, progress);
     } else {
         record.state = RunState::Failed;
         record.outcome = "failed (exit code " + std::to_string(exit.code.value_or(protocol::Failure)) + ")";

@@ -24,10 +24,21 @@ std::int64_t stepsPerEpochOf(const RunFolder& folder) {
     return progress && progress->totalEpochs > 0 ? std::llround(static_cast<double>(progress->totalSteps) / progress->totalEpochs) : 0;
 }
 
+/// Of a run that makes no steps: a prediction goes on after its last text, an evaluation measures anew.
+Result<ResumePlan> planUse(const RunFolder& folder, const recipe::Recipe& recorded, const recipe::Recipe& now) {
+    if (recorded.text("kind") != now.text("kind"))
+        return fail("was " + recorded.text("kind") + " when the run began and cannot become " + now.text("kind") + " now.", "Start a new run.", "kind");
+    std::error_code code;
+    const bool hasTexts = fs::exists(folder.path / "predictions.jsonl", code) && fs::file_size(folder.path / "predictions.jsonl", code) > 0;
+    if (hasTexts) CELLOOM_TRY_STATUS(recipe::checkResumable(recorded, now, recipe::RunHas::Predictions));
+    return ResumePlan{};
+}
+
 } // namespace
 
 Result<ResumePlan> planResume(const RunFolder& folder, const recipe::Recipe& now) {
     CELLOOM_TRY(recorded, recipe::Recipe::load(folder.recipe()));
+    if (!recipe::trains(recorded)) return planUse(folder, recorded, now);
     const fs::path checkpoint = folder.newestCheckpoint();
     if (std::error_code code; !checkpoint.empty() || fs::exists(folder.path / "corpus.json", code))
         CELLOOM_TRY_STATUS(recipe::checkResumable(recorded, now, checkpoint.empty() ? recipe::RunHas::Data : recipe::RunHas::Checkpoint));

@@ -664,6 +664,14 @@
             <source>Resume…</source>
             <translation>继续训练……</translation>
         </message>
+        <message>
+            <source>Took %1</source>
+            <translation>用时 %1</translation>
+        </message>
+        <message>
+            <source>Resume</source>
+            <translation>续跑</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::Inspector</name>
@@ -869,16 +877,32 @@
             <translation>预训练</translation>
         </message>
         <message>
-            <source>Every weight learns, from text</source>
-            <translation>所有权重都从文本中学习</translation>
-        </message>
-        <message>
             <source>Fine-tune</source>
             <translation>微调</translation>
         </message>
         <message>
-            <source>A base goes on learning, by LoRA or whole</source>
-            <translation>基座继续学习：LoRA 或全部权重</translation>
+            <source>Every weight learns</source>
+            <translation>所有权重都学习</translation>
+        </message>
+        <message>
+            <source>A base goes on learning</source>
+            <translation>基座继续学习</translation>
+        </message>
+        <message>
+            <source>Evaluate</source>
+            <translation>评估</translation>
+        </message>
+        <message>
+            <source>A model is measured</source>
+            <translation>测量一个模型</translation>
+        </message>
+        <message>
+            <source>Predict</source>
+            <translation>预测</translation>
+        </message>
+        <message>
+            <source>A file of prompts is answered</source>
+            <translation>回答一个提示文件</translation>
         </message>
     </context>
     <context>
@@ -1049,6 +1073,50 @@
         <message>
             <source>Cancel</source>
             <translation>取消</translation>
+        </message>
+        <message>
+            <source>Evaluate now</source>
+            <translation>立即评估</translation>
+        </message>
+        <message>
+            <source>Write now</source>
+            <translation>立即写作</translation>
+        </message>
+        <message>
+            <source>The texts are in %1.</source>
+            <translation>文字写在 %1。</translation>
+        </message>
+        <message>
+            <source>Measure the validation data after the current step</source>
+            <translation>当前步结束后在验证数据上测量</translation>
+        </message>
+        <message>
+            <source>This run has no validation data: its recipe names none and holds none out</source>
+            <translation>该运行没有验证数据：配方既未指定，也未留出</translation>
+        </message>
+        <message>
+            <source>Let the model write after the current step</source>
+            <translation>当前步结束后让模型写一段</translation>
+        </message>
+        <message>
+            <source>This run has no tokenizer: it learns from token files, and its recipe names none</source>
+            <translation>该运行没有分词器：它从词元文件学习，配方也未指定分词器</translation>
+        </message>
+        <message>
+            <source>Answers</source>
+            <translation>回答</translation>
+        </message>
+        <message>
+            <source>What the model wrote</source>
+            <translation>模型写的文字</translation>
+        </message>
+        <message>
+            <source>Answers to questions appear here, where the recipe has some checked.</source>
+            <translation>配方要求检查回答时，问题的回答显示在这里。</translation>
+        </message>
+        <message>
+            <source>The first texts appear here; all of them are in the file of results.</source>
+            <translation>最先写出的文字显示在这里；全部结果在结果文件中。</translation>
         </message>
     </context>
     <context>
@@ -1396,6 +1464,41 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::ResultsCard</name>
+        <message>
+            <source>Loss</source>
+            <translation>损失</translation>
+        </message>
+        <message>
+            <source>Perplexity</source>
+            <translation>困惑度</translation>
+        </message>
+        <message>
+            <source>Accuracy</source>
+            <translation>准确率</translation>
+        </message>
+        <message>
+            <source>Answered exactly as expected</source>
+            <translation>与标准答案完全一致</translation>
+        </message>
+        <message>
+            <source>Texts written</source>
+            <translation>已写文字数</translation>
+        </message>
+        <message>
+            <source>Tokens a second</source>
+            <translation>每秒词元数</translation>
+        </message>
+        <message>
+            <source>Results</source>
+            <translation>结果</translation>
+        </message>
+        <message>
+            <source>The numbers appear here as soon as the run has them.</source>
+            <translation>运行得出数字后显示在这里。</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::ResumeDialog</name>
         <message>
             <source>Resume run %1</source>
@@ -1655,6 +1758,50 @@
         <message>
             <source>Resume…</source>
             <translation>继续训练……</translation>
+        </message>
+        <message>
+            <source>loading the model</source>
+            <translation>载入模型</translation>
+        </message>
+        <message>
+            <source>reading prompts</source>
+            <translation>读取提示</translation>
+        </message>
+        <message>
+            <source>writing</source>
+            <translation>写作中</translation>
+        </message>
+        <message>
+            <source>batch %1 / %2</source>
+            <translation>第 %1 / %2 批</translation>
+        </message>
+        <message>
+            <source>prompt %1 / %2</source>
+            <translation>第 %1 / %2 条提示</translation>
+        </message>
+        <message>
+            <source>waiting for the run to begin</source>
+            <translation>等待运行开始</translation>
+        </message>
+        <message>
+            <source>Stop</source>
+            <translation>停止</translation>
+        </message>
+        <message>
+            <source>End the run; resumed, it goes on after the last text that is written</source>
+            <translation>结束运行；续跑时从最后写出的文字之后继续</translation>
+        </message>
+        <message>
+            <source>End the run; resumed, it measures anew</source>
+            <translation>结束运行；续跑时重新测量</translation>
+        </message>
+        <message>
+            <source>Go on</source>
+            <translation>继续</translation>
+        </message>
+        <message>
+            <source>Measure anew</source>
+            <translation>重新测量</translation>
         </message>
     </context>
     <context>
@@ -1953,6 +2100,110 @@
             <source>The last good checkpoint is %1: resume from it with other settings.</source>
             <translation>最近的完好检查点是 %1：可修改设置后从它继续训练。</translation>
         </message>
+        <message>
+            <source>Paused.</source>
+            <translation>已暂停。</translation>
+        </message>
+        <message>
+            <source>Continued.</source>
+            <translation>已继续。</translation>
+        </message>
+        <message>
+            <source>Step %1 is saved already.</source>
+            <translation>第 %1 步已经保存过。</translation>
+        </message>
+        <message>
+            <source>There is no tokenizer to write with: the run learns from token files, and its recipe names none.</source>
+            <translation>没有可用来写作的分词器：该运行从词元文件学习，配方也未指定。</translation>
+        </message>
+        <message>
+            <source>Wrote samples after step %1.</source>
+            <translation>第 %1 步后写了样例。</translation>
+        </message>
+        <message>
+            <source>A run that does not train makes no steps, saves nothing and has no learning rate: it cannot obey “%1”.</source>
+            <translation>不训练的运行没有步，不保存，也没有学习率：无法执行“%1”。</translation>
+        </message>
+        <message>
+            <source>Opened %1: %2 parameters.</source>
+            <translation>已打开 %1：%2 个参数。</translation>
+        </message>
+        <message numerus="yes">
+            <source>: %n document(s) to measure on.</source>
+            <translation>
+                    <numerusform>，用来测量的文档 %n 个。</numerusform>
+                </translation>
+        </message>
+        <message numerus="yes">
+            <source>: %n conversation(s) to measure on.</source>
+            <translation>
+                    <numerusform>，用来测量的对话 %n 条。</numerusform>
+                </translation>
+        </message>
+        <message numerus="yes">
+            <source>: %n sequence(s) to measure on.</source>
+            <translation>
+                    <numerusform>，用来测量的序列 %n 条。</numerusform>
+                </translation>
+        </message>
+        <message numerus="yes">
+            <source>Read %n prompt(s) from %1.</source>
+            <translation>
+                    <numerusform>从 %1 读入 %n 条提示。</numerusform>
+                </translation>
+        </message>
+        <message>
+            <source>%1 of %2 texts are in %3.</source>
+            <translation>%2 条中的 %1 条已写入 %3。</translation>
+        </message>
+        <message>
+            <source>%1 of %2 questions are answered exactly as expected.</source>
+            <translation>%2 个问题中有 %1 个回答与标准答案完全一致。</translation>
+        </message>
+        <message numerus="yes">
+            <source>Finished: %n batch(es) measured.</source>
+            <translation>
+                    <numerusform>完成：测量了 %n 批。</numerusform>
+                </translation>
+        </message>
+        <message numerus="yes">
+            <source>Finished: %n prompt(s) answered.</source>
+            <translation>
+                    <numerusform>完成：回答了 %n 条提示。</numerusform>
+                </translation>
+        </message>
+        <message numerus="yes">
+            <source>Stopped after %n batch(es).</source>
+            <translation>
+                    <numerusform>在 %n 批后停止。</numerusform>
+                </translation>
+        </message>
+        <message numerus="yes">
+            <source>Stopped after %n prompt(s).</source>
+            <translation>
+                    <numerusform>在 %n 条提示后停止。</numerusform>
+                </translation>
+        </message>
+        <message>
+            <source>after %1 of %2</source>
+            <translation>在 %1 / %2 之后</translation>
+        </message>
+        <message>
+            <source>Pretrain</source>
+            <translation>预训练</translation>
+        </message>
+        <message>
+            <source>Fine-tune</source>
+            <translation>微调</translation>
+        </message>
+        <message>
+            <source>Evaluate</source>
+            <translation>评估</translation>
+        </message>
+        <message>
+            <source>Predict</source>
+            <translation>预测</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::RunsModel</name>
@@ -2011,6 +2262,10 @@
         <message>
             <source>The highest learning rate of the recipe</source>
             <translation>配方中的最高学习率</translation>
+        </message>
+        <message>
+            <source>Kind</source>
+            <translation>类型</translation>
         </message>
     </context>
     <context>
@@ -2607,8 +2862,8 @@
             <translation>双核约需几分钟。训练前后都会统计留出问题的正确数。</translation>
         </message>
         <message>
-            <source>Needs the folder %1 with the base&apos;s weights beside the recipe, or another under Start from weights.</source>
-            <translation>需要配方旁有含基座权重的文件夹 %1，或在“初始权重”中另行指定。</translation>
+            <source>Needs the folder %1 with the base&apos;s weights beside the recipe, or another under Weights.</source>
+            <translation>需要配方旁有含基座权重的文件夹 %1，或在“权重”中另行指定。</translation>
         </message>
         <message>
             <source>Fine-tunes %1.</source>

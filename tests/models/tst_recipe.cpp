@@ -314,6 +314,65 @@ private Q_SLOTS:
                 !isShown("schedule.min_lr"));
     }
 
+    void eachKindShowsWhatMattersToItAlone_data() {
+        QTest::addColumn<QString>("kind");
+        QTest::addColumn<QStringList>("shown");
+        QTest::addColumn<QStringList>("hidden");
+        QTest::newRow("pretrain") << "pretrain" << QStringList{"model.source", "tokenizer.vocab_size", "data.documents", "optimizer.lr", "evaluate.every_steps"}
+                                  << QStringList{"model.adapters", "lora.enabled", "data.template", "predict.input", "evaluate.generate", "data.columns"};
+        QTest::newRow("finetune") << "finetune" << QStringList{"model.source", "lora.rank", "data.template", "evaluate.generate", "schedule.type"}
+                                  << QStringList{"tokenizer.vocab_size", "data.documents", "data.attention", "predict.input", "model.adapters"};
+        QTest::newRow("evaluate")
+            << "evaluate" << QStringList{"model.weights", "model.adapters", "data.validation", "data.documents", "evaluate.generate", "train.batch_size",
+                                         "precision.amp_level", "data.template"}
+            << QStringList{"model.source", "optimizer.lr", "schedule.min_lr", "train.epochs", "lora.rank", "checkpoint.every_steps", "evaluate.every_steps",
+                           "rules", "precision.loss_scale", "predict.input", "tokenizer.vocab_size", "data.shuffle"};
+        QTest::newRow("predict") << "predict" << QStringList{"model.weights", "model.adapters", "predict.input", "predict.temperature", "data.format"}
+                                 << QStringList{"data.train", "data.validation", "data.validation_fraction", "train.batch_size", "evaluate.generate",
+                                                "evaluate.max_batches", "optimizer.lr", "predict.system"};
+    }
+    void eachKindShowsWhatMattersToItAlone() {
+        QFETCH(QString, kind);
+        QFETCH(QStringList, shown);
+        QFETCH(QStringList, hidden);
+        Recipe recipe;
+        QVERIFY(recipe.setFromText("kind", kind.toStdString()));
+        for (const QString& key : shown) QVERIFY2(recipe.isShown(*findField(key.toStdString())), qPrintable(key));
+        for (const QString& key : hidden) QVERIFY2(!recipe.isShown(*findField(key.toStdString())), qPrintable(key));
+        if (kind != "finetune") return;
+        QVERIFY(recipe.setFromText("data.format", "text") && recipe.isShown(*findField("data.documents")) && !recipe.isShown(*findField("data.packing")));
+    }
+
+    void whatAnEvaluationAndAPredictionLackIsSaid() {
+        Recipe recipe;
+        QVERIFY(recipe.setFromText("kind", "evaluate"));
+        QVERIFY(hasProblem(recipe, "model.weights") && hasProblem(recipe, "data.validation"));
+        QVERIFY(!hasProblem(recipe, "data.train")); // validation files are enough
+        QVERIFY(recipe.setFromText("model.weights", "baichuan-tiny"));
+        const auto preset = checkModel(recipe);
+        QVERIFY(!preset && preset.error().place == "model.weights" && preset.error().message.find("a preset, which has no weights") != std::string::npos);
+        QVERIFY(recipe.setFromText("data.train", "a.txt") && !hasProblem(recipe, "data.validation")); // its held-out part
+        QVERIFY(recipe.setFromText("data.validation_fraction", "0") && hasProblem(recipe, "data.validation"));
+        QVERIFY(recipe.setFromText("data.validation", "b.txt") && recipe.validate().empty());
+        QVERIFY(recipe.setFromText("kind", "predict") && hasProblem(recipe, "predict.input"));
+        QVERIFY(recipe.setFromText("predict.input", "prompts.txt") && recipe.validate().empty());
+        QVERIFY(recipe.setFromText("data.format", "tokens") && hasProblem(recipe, "data.format"));
+        QVERIFY(recipe.setFromText("schedule.warmup_steps", "10") && recipe.setFromText("train.max_steps", "5")); // of training, and not looked at
+        QVERIFY(!hasProblem(recipe, "schedule.warmup_steps"));
+    }
+
+    void whatPredictionsDependOnStaysOnResume() {
+        Recipe before, now;
+        QVERIFY(now.setFromText("predict.batch_size", "2") && now.setFromText("threads", "1"));
+        QVERIFY(checkResumable(before, now, RunHas::Predictions));
+        for (const char* key : {"predict.temperature", "predict.seed", "predict.max_new_tokens"}) {
+            now = before;
+            QVERIFY(now.setFromText(key, "7"));
+            const auto status = checkResumable(before, now, RunHas::Predictions);
+            QVERIFY2(!status && status.error().place == key, key);
+        }
+    }
+
     void typedScriptsAreObjectsOrPathsAndComeBackWhole() {
         const std::string one = R"({"name": "mine", "code": "x = 1  # 中", "values": {"a": 1, "b": 0.5, "c": true, "d": "x,y"}})";
         const auto read = Recipe::fromJson("{\"callbacks\": {\"scripts\": [" + one + ", \"more/two.py\"]}}");

@@ -10,6 +10,7 @@
 #include <QComboBox>
 #include <QLineEdit>
 #include <QPlainTextEdit>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
@@ -155,6 +156,30 @@ private Q_SLOTS:
         QVERIFY(!row->isVisibleTo(&form));
         document.setValue(QStringLiteral("precision.amp_level"), std::string("O2"));
         QVERIFY(row->isVisibleTo(&form));
+    }
+
+    void eachKindHasAButtonAndShowsItsFields_data() {
+        QTest::addColumn<QString>("shown");
+        QTest::addColumn<QString>("hidden");
+        QTest::newRow("pretrain") << "tokenizer.vocab_size" << "model.adapters";
+        QTest::newRow("finetune") << "data.template" << "data.documents";
+        QTest::newRow("evaluate") << "evaluate.generate" << "optimizer.lr";
+        QTest::newRow("predict") << "predict.input" << "data.train";
+    }
+    void eachKindHasAButtonAndShowsItsFields() {
+        QFETCH(QString, shown);
+        QFETCH(QString, hidden);
+        const QString kind = QString::fromLatin1(QTest::currentDataTag());
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        auto* button = form.findChild<QPushButton*>(QStringLiteral("kind-") + kind);
+        QVERIFY(button);
+        button->click();
+        QCOMPARE(QString::fromStdString(document.recipe().text("kind")), kind);
+        QVERIFY(button->isChecked());
+        QVERIFY(form.row(shown)->isVisibleTo(&form));
+        QVERIFY(!form.row(hidden)->isVisibleTo(&form));
+        QCOMPARE(form.sectionCard(QStringLiteral("schedule"))->isHidden(), kind == QLatin1String("evaluate") || kind == QLatin1String("predict"));
     }
 
     void advancedFieldsAreFoldedUntilOneIsNeeded() {

@@ -60,6 +60,13 @@ private Q_SLOTS:
         row("empty_step", R"({"step": 3})");
         row("trainable", R"({"trainable": 156160, "base": 5265664, "adapters": 156160, "cells": 28, "state_bytes": 1873920, "full_state_bytes": 63187968})");
         row("adapter", R"({"adapter": "/tmp/w/runs/0001-a/adapter"})");
+        row("model", R"({"model": "/tmp/m", "parameters": 3500000, "adapters": []})");
+        row("measured_data", R"({"files": 8, "documents": 8})");
+        row("prompts", R"({"prompts": 50, "file": "/tmp/p.jsonl", "encoding": "UTF-8", "format": ""})");
+        row("predictions", R"({"file": "/tmp/predictions.jsonl", "rows": 50, "prompts": 50, "new_rows": 50, "new_tokens": 400, "questions": 50, "matches": 31})");
+        row("sampled", R"({"step": 12})");
+        row("saved_already", R"({"step": 12})");
+        row("not_possible", R"({"action": "save"})");
         row("finished", R"({"step": 100})");
         row("stopped", R"({"step": 44, "time_limit": false})");
     }
@@ -91,6 +98,9 @@ private Q_SLOTS:
         Language language;
         language.choose(QStringLiteral("en"));
         QCOMPARE(RunTexts::event(happened("finished", R"({"step": 1})")), QStringLiteral("Finished after 1 step."));
+        QCOMPARE(RunTexts::event(happened("finished", R"({"prompts": 1})")), QStringLiteral("Finished: 1 prompt answered."));
+        QCOMPARE(RunTexts::event(happened("stopped", R"({"batches": 2})")), QStringLiteral("Stopped after 2 batches."));
+        QCOMPARE(RunTexts::event(happened("paused", "{}")), QStringLiteral("Paused."));
         QCOMPARE(RunTexts::event(happened("data", R"({"files": 1, "encodings": {"GB 18030": 1}, "documents": 1, "held_out": 0})")),
                  QStringLiteral("Read 1 file (GB 18030): 1 document to learn from, 0 held out."));
     }

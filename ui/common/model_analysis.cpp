@@ -3,6 +3,7 @@
 #include "models/families/families.h"
 #include "models/recipe/lora.h"
 #include "models/recipe/parameter_table.h"
+#include "models/store/run_folder.h"
 
 #include <algorithm>
 #include <functional>
@@ -30,11 +31,25 @@ void resolveTreatment(const recipe::Recipe& recipe, ModelAnalysis& analysis) {
     }
 }
 
+/// What names the network: of a run that does not train its weights, of a run's folder its newest checkpoint.
+std::string sourceOf(const recipe::Recipe& recipe) {
+    const recipe::Recipe absolute = recipe.withAbsolutePaths();
+    const std::string& weights = absolute.text("model.weights");
+    if (recipe::trains(recipe) || weights.empty()) return absolute.text("model.source");
+    const auto checkpoint = store::RunFolder{weights}.newestCheckpoint();
+    return checkpoint.empty() ? weights : checkpoint.string();
+}
+
+bool isAdapterFolder(const std::string& source) {
+    std::error_code code;
+    return std::filesystem::exists(std::filesystem::path(source) / "adapter_config.json", code);
+}
+
 } // namespace
 
 ModelAnalysis analyse(const recipe::Recipe& recipe) {
     ModelAnalysis analysis;
-    analysis.source = recipe.text("model.source");
+    analysis.source = sourceOf(recipe);
     analysis.batch = recipe.integer("train.batch_size");
     analysis.sequence = recipe.integer("train.sequence_length");
     auto overrides = recipe.modelOverrides();
@@ -42,9 +57,11 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
         analysis.openError = overrides.error();
         return analysis;
     }
-    const std::string source = recipe.withAbsolutePaths().text("model.source");
+    if (!recipe::trains(recipe)) overrides->clear(); // weights are used as they are
+    const std::string& source = analysis.source;
     if (std::filesystem::path(source).is_absolute()) analysis.folder = families::folderContents(source);
     auto document = families::openModel(source);
+    if (!document && isAdapterFolder(source)) return analysis; // its base is found by the engine
     if (!document) {
         analysis.openError = document.error();
         return analysis;
@@ -61,6 +78,11 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
     if (analysis.folder && !overrides->empty()) analysis.ownParameters = graph::expand(analysis.document).model.parameterCount();
     if (!analysis.expansion.ok()) return analysis;
     analysis.costs = graph::costs(analysis.expansion.model, {{"B", analysis.batch}, {"T", analysis.sequence}});
+    if (!recipe::trains(recipe)) {
+        analysis.treatment.cells.resize(analysis.expansion.model.cells.size());
+        analysis.trainable.resize(analysis.treatment.cells.size());
+        return analysis;
+    }
     resolveTreatment(recipe, analysis);
     if (auto estimate = recipe::estimate(recipe)) analysis.estimate = std::move(*estimate);
     return analysis;

@@ -134,8 +134,32 @@ public:
         return tr("Step %1 overflowed under the loss scale %2 and changed nothing.")
             .arg(data.count("step"), Format::number(data.real("loss_scale")));
     }
-    static QString paused(Data& data) { return tr("Paused after step %1.").arg(data.count("step")); }
-    static QString continued(Data& data) { return tr("Continued after step %1.").arg(data.count("step")); }
+    static QString paused(Data& data) { return data.has("step") ? tr("Paused after step %1.").arg(data.count("step")) : tr("Paused."); }
+    static QString continued(Data& data) { return data.has("step") ? tr("Continued after step %1.").arg(data.count("step")) : tr("Continued."); }
+    static QString savedAlready(Data& data) { return tr("Step %1 is saved already.").arg(data.count("step")); }
+    static QString sampled(Data& data) {
+        if (data.flag("no_tokenizer")) return tr("There is no tokenizer to write with: the run learns from token files, and its recipe names none.");
+        return tr("Wrote samples after step %1.").arg(data.count("step"));
+    }
+    static QString notPossible(Data& data) {
+        return tr("A run that does not train makes no steps, saves nothing and has no learning rate: it cannot obey “%1”.").arg(data.text("action"));
+    }
+    static QString model(Data& data) {
+        return tr("Opened %1: %2 parameters.").arg(data.text("model"), Format::shortCount(data.real("parameters")));
+    }
+    static QString measuredData(Data& data) {
+        const QString files = tr("Read %n file(s)", "", data.few("files"));
+        if (data.has("documents")) return files + tr(": %n document(s) to measure on.", "", data.few("documents"));
+        if (data.has("conversations")) return files + tr(": %n conversation(s) to measure on.", "", data.few("conversations"));
+        return files + tr(": %n sequence(s) to measure on.", "", data.few("sequences"));
+    }
+    static QString prompts(Data& data) { return tr("Read %n prompt(s) from %1.", "", data.few("prompts")).arg(data.text("file")); }
+    static QString predictions(Data& data) {
+        QString text = tr("%1 of %2 texts are in %3.").arg(data.count("rows"), data.count("prompts"), data.text("file"));
+        if (data.has("matches"))
+            text += QLatin1Char(' ') + tr("%1 of %2 questions are answered exactly as expected.").arg(data.count("matches"), data.count("questions"));
+        return text;
+    }
     static QString learningRate(Data& data) {
         return tr("From step %1 on the learning rate is %2.").arg(data.count("step"), Format::rate(data.real("lr")));
     }
@@ -186,8 +210,14 @@ public:
         return text;
     }
     static QString adapter(Data& data) { return tr("Saved the adapter in %1.").arg(data.text("adapter")); }
-    static QString finished(Data& data) { return tr("Finished after %n step(s).", "", data.few("step")); }
+    static QString finished(Data& data) {
+        if (data.has("batches")) return tr("Finished: %n batch(es) measured.", "", data.few("batches"));
+        if (data.has("prompts")) return tr("Finished: %n prompt(s) answered.", "", data.few("prompts"));
+        return tr("Finished after %n step(s).", "", data.few("step"));
+    }
     static QString stopped(Data& data) {
+        if (data.has("batches")) return tr("Stopped after %n batch(es).", "", data.few("batches"));
+        if (data.has("prompts")) return tr("Stopped after %n prompt(s).", "", data.few("prompts"));
         return (data.flag("time_limit") ? tr("The time limit is reached: stopped after step %1.") : tr("Stopped after step %1."))
             .arg(data.count("step"));
     }
@@ -241,6 +271,7 @@ public:
     static QString nobodySaw() { return tr("the process is gone, and nobody saw how it ended"); }
     static QString neverStarted() { return tr("it never started"); }
     static QString atStep(std::int64_t step) { return tr("at step %1").arg(Format::count(step)); }
+    static QString afterPart(std::int64_t done, std::int64_t total) { return tr("after %1 of %2").arg(Format::count(done), Format::count(total)); }
 };
 
 constexpr struct {
@@ -275,6 +306,13 @@ constexpr struct {
     {"empty_step", &Sentences::emptyStep},
     {"trainable", &Sentences::trainable},
     {"adapter", &Sentences::adapter},
+    {"saved_already", &Sentences::savedAlready},
+    {"sampled", &Sentences::sampled},
+    {"not_possible", &Sentences::notPossible},
+    {"model", &Sentences::model},
+    {"measured_data", &Sentences::measuredData},
+    {"prompts", &Sentences::prompts},
+    {"predictions", &Sentences::predictions},
     {"finished", &Sentences::finished},
     {"stopped", &Sentences::stopped},
 };
@@ -304,7 +342,7 @@ QString RunTexts::reason(const store::RunRecord& run) {
     const QString outcome = fromUtf8(run.outcome);
     switch (run.state) {
     case store::RunState::Stopped:
-        return Sentences::atStep(run.step);
+        return run.trains() ? Sentences::atStep(run.step) : Sentences::afterPart(run.step, run.totalSteps);
     case store::RunState::Interrupted: {
         static const QRegularExpression signal(QStringLiteral("^interrupted \\(signal (\\d+)\\)$"));
         if (const auto match = signal.match(outcome); match.hasMatch()) return Sentences::signal(match.captured(1).toInt());
@@ -324,6 +362,14 @@ QString RunTexts::reason(const store::RunRecord& run) {
     default:
         return {};
     }
+}
+
+QString RunTexts::kind(const std::string& kind) {
+    if (kind == "pretrain") return tr("Pretrain");
+    if (kind == "finetune") return tr("Fine-tune");
+    if (kind == "evaluate") return tr("Evaluate");
+    if (kind == "predict") return tr("Predict");
+    return fromUtf8(kind); // empty: an index of an earlier version
 }
 
 QString RunTexts::outcome(const store::RunRecord& run) {

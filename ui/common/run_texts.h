@@ -15,6 +15,8 @@ class RunTexts {
 public:
     /// One or two sentences. Kinds and their data: docs/file-formats.md.
     static QString event(const store::EventRow& event);
+    /// "pretrain" … as shown; empty for an empty one.
+    static QString kind(const std::string& kind);
     /// State and reason: "Stopped at step 44", "Interrupted: the process was killed (signal 9)".
     static QString outcome(const store::RunRecord& run);
     /// Only why a run ended before its end; empty where the state says it all.

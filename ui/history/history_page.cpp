@@ -31,7 +31,7 @@ namespace celloom::ui {
 namespace {
 
 constexpr int kSaveMs = 700; // after the last key
-const QString kHeaderState = QStringLiteral("history/columns");
+const QString kHeaderState = QStringLiteral("history/columns-2");
 
 /// A run that has ended goes on from its last checkpoint; one that is complete, with more steps.
 bool canResume(const store::RunRecord& run) {
@@ -227,11 +227,11 @@ void HistoryPage::refreshDetail() {
     QStringList facts;
     facts.append(tr("Created %1").arg(Format::dateAndTime(run->created)));
     if (run->ended > 0) facts.append(tr("Ended %1").arg(Format::dateAndTime(run->ended)));
-    facts.append(tr("Trained for %1").arg(Format::duration(run->elapsedSeconds)));
+    facts.append((run->trains() ? tr("Trained for %1") : tr("Took %1")).arg(Format::duration(run->elapsedSeconds)));
     if (!run->parent.empty()) facts.append(tr("From %1").arg(fromUtf8(run->parent)));
     facts.append(pathText(m_services.store.workspace().runs() / run->folder));
     m_facts->setText(facts.join(QLatin1Char('\n')));
-    m_resume->setText(run->state == store::RunState::Finished ? tr("Train on…") : tr("Resume…"));
+    m_resume->setText(!run->trains() ? tr("Resume") : run->state == store::RunState::Finished ? tr("Train on…") : tr("Resume…"));
     m_resume->setVisible(canResume(*run));
     m_try->setVisible(run->hasCheckpoint);
     m_actions->setRun(run);

@@ -82,6 +82,8 @@ QVariant RunsModel::text(const store::RunRecord& run, int column) const {
         return run.number;
     case Name:
         return fromUtf8(run.name);
+    case Kind:
+        return RunTexts::kind(run.kind);
     case State:
         return Format::runState(run.state);
     case Model:
@@ -148,7 +150,7 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
     case StateRole:
         return static_cast<int>(run.state);
     case SearchRole:
-        return fromUtf8(run.name + '\n' + run.folder + '\n' + run.model + '\n' + run.tags + '\n' + run.note + '\n' + run.precision + '\n') +
+        return fromUtf8(run.name + '\n' + run.folder + '\n' + run.model + '\n' + run.tags + '\n' + run.note + '\n' + run.precision + '\n' + run.kind + '\n') + RunTexts::kind(run.kind) + QLatin1Char('\n') +
                RunTexts::outcome(run);
     case Qt::ToolTipRole: {
         if (index.column() == State) return RunTexts::outcome(run);
@@ -183,6 +185,8 @@ QVariant RunsModel::headerData(int section, Qt::Orientation orientation, int rol
         return tr("Run");
     case Name:
         return tr("Name");
+    case Kind:
+        return tr("Kind");
     case State:
         return tr("State");
     case Model:

@@ -16,7 +16,7 @@ namespace celloom::ui {
 class RunsModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { Number, Name, State, Model, Precision, Rate, Loss, Perplexity, Speed, Time, Steps, Created, Tags, kColumns };
+    enum Column { Number, Name, Kind, State, Model, Precision, Rate, Loss, Perplexity, Speed, Time, Steps, Created, Tags, kColumns };
     enum Role { FolderRole = Qt::UserRole + 1, SortRole, StateRole, SearchRole };
 
     explicit RunsModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}

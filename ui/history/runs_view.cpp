@@ -67,7 +67,7 @@ QTableView* makeRunsView(Theme& theme, QWidget* parent) {
 }
 
 void setRunsViewWidths(QTableView& view) {
-    static constexpr int widths[RunsModel::kColumns] = {50, 132, 92, 92, 78, 62, 56, 78, 72, 56, 90, 130, 50};
+    static constexpr int widths[RunsModel::kColumns] = {50, 132, 76, 92, 92, 78, 62, 56, 78, 72, 56, 90, 130, 50};
     for (int column = 0; column < RunsModel::kColumns; ++column) view.setColumnWidth(column, widths[column]);
 }
 

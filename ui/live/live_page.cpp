@@ -1,5 +1,6 @@
 #include "ui/live/live_page.h"
 
+#include "models/recipe/recipe.h"
 #include "ui/common/engine_client.h"
 #include "ui/common/format.h"
 #include "ui/common/theme.h"
@@ -8,6 +9,7 @@
 #include "ui/history/runs_view.h"
 #include "ui/live/events_model.h"
 #include "ui/live/metric_card.h"
+#include "ui/live/results_card.h"
 #include "ui/live/run_header.h"
 #include "ui/shell/services.h"
 
@@ -53,6 +55,16 @@ constexpr const char* kAxes[] = {
     QT_TRANSLATE_NOOP("celloom::ui::LivePage", "By epoch"),
     QT_TRANSLATE_NOOP("celloom::ui::LivePage", "By time"),
 };
+
+/// A small button in a card's title row, shown while the run can obey it.
+QToolButton* makeLink(Card* card) {
+    QToolButton* button = makeQuietButton(card);
+    button->setProperty("role", QStringLiteral("link"));
+    button->setMaximumHeight(button->fontMetrics().height() + 2); // the cards beside it keep the same title row
+    button->setVisible(false);
+    card->titleRow()->insertWidget(1, button);
+    return button;
+}
 
 } // namespace
 
@@ -141,6 +153,13 @@ QWidget* LivePage::buildCharts() {
     rate->plot().setFloor(0);
     speed->plot().setFloor(0);
     memory->plot().setFloor(0);
+    m_setRate = makeLink(rate);
+    m_evaluate = makeLink(m_loss);
+    connect(m_setRate, &QToolButton::clicked, this, &LivePage::askRate);
+    connect(m_evaluate, &QToolButton::clicked, this, [this] { act(QStringLiteral("evaluate")); });
+    connect(m_header, &RunHeader::stateChanged, this, &LivePage::showAbilities);
+    m_results = new ResultsCard(holder);
+    grid->addWidget(m_results, 0, 0, 1, 3);
     grid->addWidget(m_loss, 0, 0, 2, 1);
     grid->addWidget(rate, 0, 1);
     grid->addWidget(speed, 0, 2);
@@ -154,14 +173,6 @@ QWidget* LivePage::buildCharts() {
     grid->setColumnStretch(0, 2);
     grid->setColumnStretch(1, 1);
     grid->setColumnStretch(2, 1);
-    m_setRate = makeQuietButton(rate);
-    m_setRate->setProperty("role", QStringLiteral("link"));
-    m_setRate->setMaximumHeight(m_setRate->fontMetrics().height() + 2); // the cards beside it keep the same title row
-    m_setRate->setVisible(false);
-    rate->titleRow()->insertWidget(1, m_setRate);
-    connect(m_setRate, &QToolButton::clicked, this, &LivePage::askRate);
-    connect(m_header, &RunHeader::stateChanged, this,
-            [this](store::RunState now) { m_setRate->setVisible(now == store::RunState::Running || now == store::RunState::Paused); });
     for (MetricCard* card : m_cards) card->setMinimumWidth(180);
     for (MetricCard* card : {rate, speed, norm, memory}) card->setMinimumHeight(128);
     buildChartControls(m_loss);
@@ -171,6 +182,8 @@ QWidget* LivePage::buildCharts() {
         rate->setTitle(tr("Learning rate"));
         m_setRate->setText(tr("Change…"));
         m_setRate->setToolTip(tr("Change the learning rate of this run"));
+        m_evaluate->setText(tr("Evaluate now"));
+        m_results->retranslate();
         speed->setTitle(tr("Throughput"));
         norm->setTitle(tr("Gradient norm"));
         memory->setTitle(tr("Memory, GiB"));
@@ -224,11 +237,13 @@ QWidget* LivePage::buildSamples() {
     m_sampleStack->setMinimumHeight(110);
     m_sampleStack->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
     card->body()->addWidget(m_sampleStack, 1);
+    m_samplesCard = card;
+    m_sample = makeLink(card);
+    connect(m_sample, &QToolButton::clicked, this, [this] { act(QStringLiteral("sample")); });
     connect(&m_services.theme, &Theme::changed, this, &LivePage::showSamples);
-    texts.add([this, card] {
-        card->setTitle(tr("Samples while training"));
-        m_sampleView->setAccessibleName(tr("Samples while training"));
-        m_noSamples->setTexts({}, tr("Text that the model writes appears here, every so many steps as the recipe says."));
+    texts.add([this] {
+        m_sample->setText(tr("Write now"));
+        showAbilities();
         showSamples();
     });
     return card;
@@ -269,6 +284,7 @@ QWidget* LivePage::buildCompare() {
     m_compareFilter->setOnlyNewest(kComparedRuns, {});
     m_compare = makeRunsView(m_services.theme, card);
     m_compare->setModel(m_compareFilter);
+    m_compare->setColumnHidden(RunsModel::Kind, true);
     m_compare->setColumnHidden(RunsModel::Steps, true);
     m_compare->setColumnHidden(RunsModel::Created, true);
     m_compare->setColumnHidden(RunsModel::Tags, true);
@@ -326,6 +342,8 @@ void LivePage::open(const QString& folder) {
     showSamples();
     m_events->clear();
     m_header->clear();
+    m_results->clear();
+    readRecipe();
     m_runs->setCurrent(folder);
     m_compareFilter->setOnlyNewest(kComparedRuns, folder);
     if (const store::RunRecord* record = m_runs->find(folder)) m_header->setRecord(*record);
@@ -343,8 +361,11 @@ void LivePage::onRead(const RunDeltaPtr& delta) {
         m_curves.clear();
         m_events->clear();
         m_samples.clear();
+        m_results->clear();
+        readRecipe(); // a resume may have changed it
     }
     m_curves.add(delta->metrics);
+    m_results->add(delta->metrics);
     m_events->add(delta->events);
     for (const store::SampleRow& sample : delta->samples) m_samples.push_front(sample);
     if (m_samples.size() > kMostSamples) m_samples.resize(kMostSamples);
@@ -399,6 +420,42 @@ void LivePage::act(const QString& action, std::optional<double> value) {
     });
 }
 
+/// What the run can be asked for follows from its recipe; whether it has a tokenizer, from its folder.
+void LivePage::readRecipe() {
+    const store::RunFolder run{m_services.store.workspace().runs() / toUtf8(m_folder)};
+    const auto recipe = recipe::Recipe::load(run.recipe());
+    m_kind = recipe ? recipe->text("kind") : std::string("pretrain");
+    m_hasValidation = recipe && (!recipe->list("data.validation").empty() || recipe->real("data.validation_fraction") > 0);
+    m_results->setPlace(m_kind == "predict" ? tr("The texts are in %1.").arg(pathText(run.path / "predictions.jsonl")) : QString());
+    m_header->setKind(m_kind);
+    showAbilities();
+}
+
+/// Buttons for what can be done now, with the reason where one cannot; charts for runs that make steps, numbers for the others.
+void LivePage::showAbilities() {
+    const bool isTraining = m_kind != "evaluate" && m_kind != "predict";
+    const store::RunState now = m_header->state();
+    const bool isGoing = isTraining && (now == store::RunState::Running || now == store::RunState::Paused);
+    for (QToolButton* button : {m_setRate, m_evaluate, m_sample}) button->setVisible(isGoing);
+    m_evaluate->setEnabled(m_hasValidation);
+    m_evaluate->setToolTip(m_hasValidation ? tr("Measure the validation data after the current step")
+                                           : tr("This run has no validation data: its recipe names none and holds none out"));
+    std::error_code code;
+    const store::RunFolder run{m_services.store.workspace().runs() / toUtf8(m_folder)};
+    const bool canWrite = !isGoing || std::filesystem::exists(run.tokenizer(), code);
+    m_sample->setEnabled(canWrite);
+    m_sample->setToolTip(canWrite ? tr("Let the model write after the current step")
+                                  : tr("This run has no tokenizer: it learns from token files, and its recipe names none"));
+    for (MetricCard* card : m_cards) card->setVisible(isTraining);
+    m_results->setVisible(!isTraining);
+    const QString title = isTraining ? tr("Samples while training") : m_kind == "evaluate" ? tr("Answers") : tr("What the model wrote");
+    m_samplesCard->setTitle(title);
+    m_sampleView->setAccessibleName(title);
+    m_noSamples->setTexts({}, isTraining ? tr("Text that the model writes appears here, every so many steps as the recipe says.")
+                              : m_kind == "evaluate" ? tr("Answers to questions appear here, where the recipe has some checked.")
+                                                     : tr("The first texts appear here; all of them are in the file of results."));
+}
+
 void LivePage::pollSoon() {
     if (!m_pollTimer->isActive()) m_pollTimer->start();
 }
@@ -417,7 +474,7 @@ void LivePage::showSamples() {
     for (const store::SampleRow& sample : m_samples) {
         html += QStringLiteral("<p style=\"margin:0 0 10px 0\"><span style=\"color:%1;font-size:8.5pt\">%2</span><br/>"
                                "<span style=\"color:%1\">%3</span><span style=\"color:%4\">%5</span></p>")
-                    .arg(muted, tr("step %1").arg(Format::count(sample.step)), fromUtf8(sample.prompt).toHtmlEscaped(), text,
+                    .arg(muted, m_kind == "evaluate" || m_kind == "predict" ? QString() : tr("step %1").arg(Format::count(sample.step)), fromUtf8(sample.prompt).toHtmlEscaped(), text,
                          fromUtf8(sample.text).toHtmlEscaped().replace(QLatin1Char('\n'), QLatin1String("<br/>")));
     }
     const int kept = m_sampleView->verticalScrollBar()->value();

@@ -20,6 +20,7 @@ namespace celloom::ui {
 class EmptyState;
 class EventsModel;
 class MetricCard;
+class ResultsCard;
 class RunHeader;
 class RunsFilter;
 class RunsModel;
@@ -59,6 +60,8 @@ private:
     void onRuns(const RunListPtr& runs);
     void act(const QString& action, std::optional<double> value = {});
     void askRate();
+    void readRecipe();
+    void showAbilities();
     void pollSoon();
     void showCurves();
     void showSamples();
@@ -67,6 +70,8 @@ private:
 
     Services& m_services;
     QString m_folder;
+    std::string m_kind; // of the run's recipe
+    bool m_hasValidation = false;
     RunCurves m_curves;
     std::deque<store::SampleRow> m_samples; // newest first
     QTimer* m_pollTimer;                    // joins the engine's reports
@@ -79,7 +84,11 @@ private:
     RunHeader* m_header;
     std::vector<MetricCard*> m_cards;
     MetricCard* m_loss;
+    ResultsCard* m_results; // of a run that makes no steps, in place of the charts
+    Card* m_samplesCard;
     QToolButton* m_setRate;
+    QToolButton* m_evaluate;
+    QToolButton* m_sample;
     QToolButton* m_axisButton;
     QToolButton* m_smoothButton;
     QToolButton* m_logButton;

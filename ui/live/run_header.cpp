@@ -63,8 +63,6 @@ RunHeader::RunHeader(QWidget* parent) : QFrame(parent) {
     m_texts.add([this] {
         m_save->setText(tr("Save now"));
         m_save->setToolTip(tr("Write a checkpoint after the current step"));
-        m_stop->setText(tr("Stop and save"));
-        m_stop->setToolTip(tr("Write a checkpoint and end the run; it can be resumed"));
         m_resume->setToolTip(tr("Go on from the last checkpoint, with the same settings or others"));
         m_try->setText(tr("Try"));
         m_try->setToolTip(tr("Write text with its newest checkpoint"));
@@ -102,6 +100,11 @@ void RunHeader::setRecord(const store::RunRecord& record) {
     refresh();
 }
 
+void RunHeader::setKind(const std::string& kind) {
+    m_kind = kind;
+    refresh();
+}
+
 void RunHeader::setError(const QString& text) {
     m_error = text;
     refresh();
@@ -132,6 +135,9 @@ QString RunHeader::stageText() const {
     if (stage == "writing a sample") return tr("writing a sample");
     if (stage == "saving") return tr("saving");
     if (stage == "paused") return tr("paused");
+    if (stage == "loading the model") return tr("loading the model");
+    if (stage == "reading prompts") return tr("reading prompts");
+    if (stage == "predicting") return tr("writing");
     return fromUtf8(stage);
 }
 
@@ -143,7 +149,8 @@ QString RunHeader::facts() const {
         parts.append(stageText());
     const std::int64_t step = m_hasProgress ? m_progress.step : m_record.step,
                        total = m_hasProgress ? m_progress.totalSteps : m_record.totalSteps;
-    if (total > 0) parts.append(tr("step %1 / %2").arg(Format::count(step), Format::count(total)));
+    const QString counted = isTraining() ? tr("step %1 / %2") : m_kind == "evaluate" ? tr("batch %1 / %2") : tr("prompt %1 / %2");
+    if (total > 0) parts.append(counted.arg(Format::count(step), Format::count(total)));
     if (m_hasProgress && m_progress.totalEpochs > 0) {
         // A run of a number of steps may end anywhere in an epoch: only whole epochs are counted out.
         const double epochs = m_progress.totalEpochs, shown = std::min(std::floor(m_progress.epoch) + 1, epochs);
@@ -155,7 +162,7 @@ QString RunHeader::facts() const {
     if (elapsed > 0) parts.append(tr("%1 elapsed").arg(Format::duration(elapsed)));
     if (now == RunState::Running && m_progress.remainingSeconds >= 0)
         parts.append(tr("about %1 left").arg(Format::duration(m_progress.remainingSeconds)));
-    if (parts.isEmpty() && !store::isOver(now)) parts.append(tr("waiting for the first step"));
+    if (parts.isEmpty() && !store::isOver(now)) parts.append(isTraining() ? tr("waiting for the first step") : tr("waiting for the run to begin"));
     return parts.join(QStringLiteral(" · "));
 }
 
@@ -176,9 +183,13 @@ void RunHeader::refresh() {
     const bool isGoing = now == RunState::Running || now == RunState::Paused;
     m_pause->setText(now == RunState::Paused ? tr("Continue") : tr("Pause"));
     m_pause->setVisible(isGoing);
-    m_save->setVisible(isGoing);
+    m_save->setVisible(isGoing && isTraining());
+    m_stop->setText(isTraining() ? tr("Stop and save") : tr("Stop"));
+    m_stop->setToolTip(isTraining()            ? tr("Write a checkpoint and end the run; it can be resumed")
+                       : m_kind == "predict" ? tr("End the run; resumed, it goes on after the last text that is written")
+                                             : tr("End the run; resumed, it measures anew"));
     m_stop->setVisible(!store::isOver(now) && now != RunState::Stopping);
-    m_resume->setText(now == RunState::Finished ? tr("Train on…") : tr("Resume…"));
+    m_resume->setText(m_kind == "predict" ? tr("Go on") : m_kind == "evaluate" ? tr("Measure anew") : now == RunState::Finished ? tr("Train on…") : tr("Resume…"));
     m_resume->setVisible(now == RunState::Finished ? m_hasRecord && m_record.hasCheckpoint : store::isOver(now));
     m_try->setVisible(m_hasRecord && m_record.hasCheckpoint);
     m_actions->setRun(m_hasRecord ? &m_record : nullptr);

@@ -28,6 +28,8 @@ public:
     void setProgress(const RunProgress& progress);
     /// What the index says: it alone knows that a run was interrupted.
     void setRecord(const store::RunRecord& record);
+    /// The recipe's: a run that makes no steps saves nothing, and counts batches or prompts.
+    void setKind(const std::string& kind);
     void setError(const QString& text);
     [[nodiscard]] store::RunState state() const;
     /// A command is under way: its button waits.
@@ -47,6 +49,7 @@ private:
     void refresh();
     [[nodiscard]] QString facts() const;
     [[nodiscard]] QString stageText() const;
+    [[nodiscard]] bool isTraining() const { return m_kind != "evaluate" && m_kind != "predict"; }
 
     Texts m_texts;
     QLabel* m_state;
@@ -64,6 +67,7 @@ private:
     store::RunRecord m_record;
     store::RunState m_said = store::RunState::Queued; // by stateChanged
     QString m_error;
+    std::string m_kind;
 };
 
 } // namespace celloom::ui

@@ -344,7 +344,7 @@ void MainWindow::submit() {
     const recipe::Recipe& recipe = m_services.recipe.recipe();
     QString name = fromUtf8(recipe.text("name"));
     if (name.isEmpty()) // of a model's folder, its own name
-        name = m_services.recipe.filePath().isEmpty() ? QFileInfo(fromUtf8(recipe.text("model.source"))).fileName() : m_services.recipe.name();
+        name = m_services.recipe.filePath().isEmpty() ? QFileInfo(fromUtf8(recipe.text(recipe::trains(recipe) ? "model.source" : "model.weights"))).fileName() : m_services.recipe.name();
     const QByteArray json = QByteArray::fromStdString(recipe.withAbsolutePaths().toJson(false));
     m_services.engine.submit(json, name, [this](const Result<QString>& run) {
         if (!run) {
@@ -370,18 +370,17 @@ void MainWindow::tryRun(const QString& folder) {
 
 void MainWindow::resumeRun(const QString& folder) {
     const store::RunFolder run{m_services.store.workspace().runs() / toUtf8(folder)};
-    auto* dialog = new ResumeDialog(
-        run, m_services.language.isChinese(),
-        [this, folder](const ResumeDialog::Changes& changes) {
-            m_services.engine.resume(folder, changes, [this, folder](const Result<QString>& resumed) {
-                if (resumed)
-                    openRun(resumed->isEmpty() ? folder : *resumed);
-                else
-                    m_notice->show(Notice::Level::Error, Format::error(resumed.error()));
-            });
-        },
-        this);
-    dialog->open();
+    const auto resume = [this, folder](const ResumeDialog::Changes& changes) {
+        m_services.engine.resume(folder, changes, [this, folder](const Result<QString>& resumed) {
+            if (resumed)
+                openRun(resumed->isEmpty() ? folder : *resumed);
+            else
+                m_notice->show(Notice::Level::Error, Format::error(resumed.error()));
+        });
+    };
+    const auto recipe = recipe::Recipe::load(run.recipe());
+    if (recipe && !recipe::trains(*recipe)) return resume({}); // nothing that may change is worth a question
+    (new ResumeDialog(run, m_services.language.isChinese(), resume, this))->open();
 }
 
 void MainWindow::cloneRun(const QString& folder) {

@@ -174,7 +174,7 @@ WelcomePage::ExampleTexts WelcomePage::textsOf(const Example& example) {
                 tr("Two cores: a few minutes. Held-out questions are counted before and after.")};
     const QString needed = example.missingBase.isEmpty()
                                ? QString()
-                               : tr("Needs the folder %1 with the base's weights beside the recipe, or another under Start from weights.").arg(example.missingBase);
+                               : tr("Needs the folder %1 with the base's weights beside the recipe, or another under Weights.").arg(example.missingBase);
     return {example.name, example.isTuning ? tr("Fine-tunes %1.").arg(example.model) : tr("Pretrains %1.").arg(example.model), needed};
 }
 

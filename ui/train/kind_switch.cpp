@@ -9,41 +9,60 @@
 
 namespace celloom::ui {
 
+namespace {
+
+struct KindText {
+    const char *kind, *name, *meaning;
+};
+constexpr KindText kTexts[] = {
+    {"pretrain", QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Pretrain"), QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Every weight learns")},
+    {"finetune", QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Fine-tune"), QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "A base goes on learning")},
+    {"evaluate", QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Evaluate"), QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "A model is measured")},
+    {"predict", QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Predict"), QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "A file of prompts is answered")},
+};
+
+} // namespace
+
 KindSwitch::KindSwitch(RecipeDocument& document, QWidget* parent) : QWidget(parent), m_document(document) {
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(10);
-    m_pretrain = new QPushButton(this);
-    m_finetune = new QPushButton(this);
     auto* group = new QButtonGroup(this);
-    const std::pair<QPushButton*, const char*> choices[] = {{m_pretrain, "pretrain"}, {m_finetune, "finetune"}};
-    for (const auto& [button, kind] : choices) {
+    for (const KindText& one : kTexts) {
+        auto* button = new QPushButton(this);
+        button->setObjectName(QStringLiteral("kind-%1").arg(QLatin1String(one.kind)));
         button->setProperty("role", QStringLiteral("kind"));
         button->setCheckable(true);
         button->setAutoDefault(false);
+        button->setMinimumWidth(1); // the form's width is shared, whatever the words
         group->addButton(button);
         layout->addWidget(button, 1);
-        connect(button, &QPushButton::clicked, this, [this, word = std::string(kind)] { m_document.setValue(QStringLiteral("kind"), word); });
+        m_buttons.push_back(button);
+        connect(button, &QPushButton::clicked, this, [this, word = std::string(one.kind)] { m_document.setValue(QStringLiteral("kind"), word); });
     }
-    m_texts.add([this] {
-        m_pretrain->setText(tr("Pretrain") + QLatin1Char('\n') + tr("Every weight learns, from text"));
-        m_pretrain->setAccessibleName(tr("Pretrain"));
-        m_finetune->setText(tr("Fine-tune") + QLatin1Char('\n') + tr("A base goes on learning, by LoRA or whole"));
-        m_finetune->setAccessibleName(tr("Fine-tune"));
-    });
+    m_texts.add([this] { retranslate(); });
     connect(&document, &RecipeDocument::valueChanged, this, [this](const QString& key) {
         if (key == QLatin1String("kind")) refresh();
     });
     connect(&document, &RecipeDocument::replaced, this, &KindSwitch::refresh);
-    setFocusProxy(m_pretrain);
     refresh();
 }
 
+void KindSwitch::retranslate() {
+    for (std::size_t i = 0; i < m_buttons.size(); ++i) {
+        m_buttons[i]->setText(tr(kTexts[i].name) + QLatin1Char('\n') + tr(kTexts[i].meaning));
+        m_buttons[i]->setAccessibleName(tr(kTexts[i].name));
+        m_buttons[i]->setToolTip(tr(kTexts[i].meaning));
+    }
+}
+
 void KindSwitch::refresh() {
-    const bool isTuning = m_document.recipe().text("kind") == "finetune";
-    m_finetune->setChecked(isTuning);
-    m_pretrain->setChecked(!isTuning);
-    setFocusProxy(isTuning ? m_finetune : m_pretrain);
+    const std::string& kind = m_document.recipe().text("kind");
+    for (std::size_t i = 0; i < m_buttons.size(); ++i) {
+        if (kind != kTexts[i].kind) continue;
+        m_buttons[i]->setChecked(true);
+        setFocusProxy(m_buttons[i]);
+    }
 }
 
 void KindSwitch::changeEvent(QEvent* event) {

@@ -1,9 +1,11 @@
-// Pretrain or fine-tune: the first choice of a recipe, above everything else in the form. Writes the field "kind".
+// What a run does (pretrain, fine-tune, evaluate, predict): the first choice of a recipe, above everything else in the form. Writes the field "kind".
 #pragma once
 
 #include "ui/common/texts.h"
 
 #include <QWidget>
+
+#include <vector>
 
 class QPushButton;
 
@@ -21,11 +23,11 @@ protected:
 
 private:
     void refresh();
+    void retranslate();
 
     RecipeDocument& m_document;
     Texts m_texts;
-    QPushButton* m_pretrain;
-    QPushButton* m_finetune;
+    std::vector<QPushButton*> m_buttons; // in the order of the field's choices
 };
 
 } // namespace celloom::ui

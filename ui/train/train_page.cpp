@@ -88,6 +88,11 @@ TrainPage::TrainPage(Services& services, QWidget* parent) : Page(parent), m_serv
         refreshText();
     });
     const auto refreshSoon = [this] { m_refresh->start(); };
+    const auto refreshKind = [this](const QString& key) {
+        if (key == QLatin1String("kind")) showKind();
+    };
+    connect(&services.recipe, &RecipeDocument::valueChanged, this, refreshKind);
+    connect(&services.recipe, &RecipeDocument::replaced, this, &TrainPage::showKind);
     connect(&services.recipe, &RecipeDocument::valueChanged, this, refreshSoon);
     connect(&services.recipe, &RecipeDocument::replaced, this, refreshSoon);
     connect(&services.recipe, &RecipeDocument::titleChanged, this, &Page::contextChanged);
@@ -104,6 +109,15 @@ TrainPage::TrainPage(Services& services, QWidget* parent) : Page(parent), m_serv
         refreshSections();
         refreshModel();
     });
+    showKind();
+}
+
+/// Runs that do not train have no first batch, no rate, and none of the sections about learning.
+void TrainPage::showKind() {
+    const bool isTraining = recipe::trains(m_services.recipe.recipe());
+    m_preview->setVisible(isTraining);
+    m_rateCard->setVisible(isTraining);
+    refreshSections();
 }
 
 void TrainPage::resizeEvent(QResizeEvent* event) {
@@ -320,6 +334,7 @@ void TrainPage::refreshSections() {
     for (const auto& [key, button] : m_sectionButtons) {
         for (const recipe::Section& section : recipe::sections()) {
             if (fromUtf8(section.key) != key) continue;
+            button->setVisible(!m_form->sectionCard(key)->isHidden());
             const int errors = m_form->errorsIn(key);
             button->setText(sectionLabel(section, isChinese) + (errors > 0 ? QStringLiteral("  (%1)").arg(errors) : QString()));
             button->setAccessibleName(tr("Go to the section %1").arg(sectionLabel(section, isChinese)));
@@ -353,6 +368,8 @@ void TrainPage::refreshModel() {
 
 /// What the model at hand makes wrong, at the field that is meant.
 void TrainPage::refreshModelProblems() {
+    const bool isTraining = recipe::trains(m_services.recipe.recipe());
+    const char* ofModel = isTraining ? "model.source" : "model.weights"; // the field that names the network
     std::map<QString, RecipeForm::ModelProblem> problems;
     const auto add = [&](const Error& error, const char* otherwise) {
         const bool isField = recipe::findField(error.place) != nullptr;
@@ -361,10 +378,10 @@ void TrainPage::refreshModelProblems() {
     };
     if (const ModelAnalysisPtr analysis = m_services.analyser.latest()) {
         if (analysis->openError)
-            add(*analysis->openError, "model.source");
+            add(*analysis->openError, ofModel);
         else if (!analysis->expansion.ok())
-            add(analysis->expansion.firstError(), "model.source");
-        else if (m_lora->choice().error)
+            add(analysis->expansion.firstError(), ofModel);
+        else if (isTraining && m_lora->choice().error)
             add(*m_lora->choice().error, "lora.targets");
         else if (analysis->ruleError && !analysis->ruleError->place.starts_with("lora.")) // of those the panel knows first
             add(*analysis->ruleError, "rules");

@@ -52,6 +52,7 @@ private:
     void saveAs();
     void saveTo(const QString& path);
     void showHelp(const recipe::Field* field);
+    void showKind();
     void refreshRate();
     void refreshText();
     void refreshSections();

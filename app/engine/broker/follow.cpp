@@ -66,7 +66,7 @@ private:
 /// Everything worth telling is in run.db; the broker's events only say when to look.
 class Follower {
 public:
-    explicit Follower(store::RunFolder folder) : m_folder(std::move(folder)) { skipThePast(); }
+    Follower(store::RunFolder folder, std::string kind) : m_folder(std::move(folder)), m_kind(std::move(kind)) { skipThePast(); }
 
     void look(bool isLast = false) {
         if (!open()) return;
@@ -104,10 +104,10 @@ private:
             for (const store::MetricRow& row : *rows) {
                 if (row.name == "train/loss")
                     m_loss = row.value;
-                else if (row.name == "train/tokens_per_s")
+                else if (row.name == "train/tokens_per_s" || row.name == "predict/tokens_per_s")
                     m_tokensPerSecond = row.value;
                 else if (row.name.starts_with("eval/"))
-                    m_display.line("step " + std::to_string(row.step) + "  " + row.name + " " + roundedText(row.value));
+                    m_display.line(atStep(row.step) + row.name + " " + roundedText(row.value));
             }
             m_lastMetric = rows->back().id;
         }
@@ -130,7 +130,7 @@ private:
             const auto rows = m_reader->samplesAfter(m_lastSample, kRowsAtATime);
             if (!rows || rows->empty()) return;
             for (const store::SampleRow& row : *rows)
-                m_display.line("step " + std::to_string(row.step) + "  " + row.prompt + " | " + row.text);
+                m_display.line(atStep(row.step) + row.prompt + " | " + row.text);
             m_lastSample = rows->back().id;
         }
     }
@@ -138,14 +138,19 @@ private:
     [[nodiscard]] std::string progressText(const store::Progress& progress) const {
         const bool isOver = store::isOver(progress.state);
         std::string text = progress.stage.empty() || isOver ? store::toString(progress.state) : progress.stage;
-        if (progress.totalSteps > 0) text += "  step " + std::to_string(progress.step) + "/" + std::to_string(progress.totalSteps);
+        if (progress.totalSteps > 0) text += "  " + unit() + " " + std::to_string(progress.step) + "/" + std::to_string(progress.totalSteps);
         if (!std::isnan(m_loss)) text += "  loss " + roundedText(m_loss);
         if (!std::isnan(m_tokensPerSecond)) text += "  " + roundedText(m_tokensPerSecond) + " tokens/s";
         if (progress.remainingSeconds >= 0 && !isOver) text += "  " + clockText(progress.remainingSeconds) + " left";
         return text;
     }
 
+    /// What the run counts.
+    [[nodiscard]] std::string unit() const { return m_kind == "evaluate" ? "batch" : m_kind == "predict" ? "prompt" : "step"; }
+    [[nodiscard]] std::string atStep(std::int64_t step) const { return unit() == "step" ? "step " + std::to_string(step) + "  " : std::string(); }
+
     store::RunFolder m_folder;
+    std::string m_kind;
     Display m_display;
     std::unique_ptr<store::RunReader> m_reader;
     std::int64_t m_lastMetric = 0, m_lastEvent = 0, m_lastSample = 0;
@@ -154,7 +159,7 @@ private:
 
 void passInterruptOn(BrokerClient& client, const store::RunFolder& folder, int count, Display& display) {
     const bool isFirst = count == 1;
-    display.line(isFirst ? "Saving and stopping. Press Ctrl+C again to end the run at once." : "Ending the run at once.");
+    display.line(isFirst ? "Stopping (a training saves first). Press Ctrl+C again to end the run at once." : "Ending the run at once.");
     const auto answer = client.request({{"type", "control"}, {"run", folder.name()}, {"action", isFirst ? "stop" : "kill"}});
     if (!answer) display.line(answer.error().text());
 }
@@ -169,10 +174,10 @@ int exitCodeOf(const store::RunFolder& folder) {
 
 int followRun(std::unique_ptr<BrokerClient> client, const store::Workspace& workspace, const store::RunFolder& folder,
               Invocation& invocation) {
-    Follower follower(folder);
+    Result<store::RunRecord> record = store::readRecord(folder);
+    Follower follower(folder, record ? record->kind : std::string());
     int interruptsSeen = 0;
     bool isSubscribed = false;
-    Result<store::RunRecord> record = store::readRecord(folder);
     while (record && !store::isOver(record->state)) {
         if (!client) {
             auto again = BrokerClient::connect(workspace);

@@ -28,6 +28,22 @@ bool isPath(const recipe::Field& field) {
     return field.kind == recipe::FieldKind::Path || field.kind == recipe::FieldKind::PathList;
 }
 
+std::string pathOfRun(const std::string& text, const store::Workspace& workspace) {
+    std::error_code code;
+    if (text.empty() || std::filesystem::exists(text, code)) return text;
+    const auto run = workspace.findRun(text);
+    return run ? run->path.string() : text;
+}
+
+/// Runs by number, name or "last" in a field that names models become their folders.
+Status replaceRuns(recipe::Recipe& recipe, const std::string& key, const store::Workspace& workspace) {
+    if (key == "model.weights" || key == "lora.adapter") return recipe.set(key, pathOfRun(recipe.text(key), workspace));
+    if (key != "model.adapters") return {};
+    std::vector<std::string> paths = recipe.list(key);
+    for (std::string& path : paths) path = pathOfRun(path, workspace);
+    return recipe.set(key, std::move(paths));
+}
+
 } // namespace
 
 RecipeOptions::RecipeOptions(CLI::App& verb) {
@@ -54,12 +70,15 @@ Result<std::vector<std::pair<std::string, std::string>>> RecipeOptions::given() 
     return all;
 }
 
-Result<recipe::Recipe> RecipeOptions::load(const std::string& path) const {
+Result<recipe::Recipe> RecipeOptions::load(const std::string& path, const store::Workspace* workspace) const {
     CELLOOM_TRY(fromFile, recipe::Recipe::load(path));
     recipe::Recipe recipe = fromFile.withAbsolutePaths(); // the file's paths are meant from its folder
     recipe.setFolder({});                                 // and those given here from the current one
     CELLOOM_TRY(all, given());
-    for (const auto& [key, text] : all) CELLOOM_TRY_STATUS(recipe.setFromText(key, text));
+    for (const auto& [key, text] : all) {
+        CELLOOM_TRY_STATUS(recipe.setFromText(key, text));
+        if (workspace) CELLOOM_TRY_STATUS(replaceRuns(recipe, key, *workspace));
+    }
     return recipe.withAbsolutePaths().withScriptsRead(); // files lie here, where the command is given, and not where the run takes place
 }
 

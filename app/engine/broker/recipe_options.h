@@ -3,6 +3,7 @@
 
 #include "models/base/result.h"
 #include "models/recipe/recipe.h"
+#include "models/store/run_folder.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -19,8 +20,9 @@ public:
     /// Adds --set key=value and one option a field to `verb`, which must not outlive this.
     explicit RecipeOptions(CLI::App& verb);
 
-    /// The recipe file with the options that were given on top. Paths given as options are meant from the current folder.
-    [[nodiscard]] Result<recipe::Recipe> load(const std::string& path) const;
+    /// The recipe file with the options that were given on top. Paths given as options are meant from the current folder; with a workspace, a field that
+    /// names a model takes a run of it too: its number, its name or "last".
+    [[nodiscard]] Result<recipe::Recipe> load(const std::string& path, const store::Workspace* workspace = nullptr) const;
     /// Only what was given, as {"key": "text"}.
     [[nodiscard]] Result<nlohmann::json> changes() const;
 

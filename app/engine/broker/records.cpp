@@ -21,6 +21,7 @@ Message toJson(const store::RunRecord& run) {
     return {{"number", run.number},
             {"folder", run.folder},
             {"name", run.name},
+            {"kind", run.kind},
             {"state", store::toString(run.state)},
             {"outcome", run.outcome},
             {"model", run.model},

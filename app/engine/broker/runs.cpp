@@ -278,7 +278,7 @@ Result<std::string> Runs::submit(const std::string& text, const std::string& nam
     CELLOOM_TRY(given, recipe::Recipe::fromJson(text, "recipe"));
     CELLOOM_TRY(recipe, checked(std::move(given)));
     std::string shown = name.empty() ? recipe.text("name") : name;
-    if (shown.empty()) shown = fs::path(recipe.text("model.source")).stem().string();
+    if (shown.empty()) shown = fs::path(recipe.text(recipe::trains(recipe) ? "model.source" : "model.weights")).stem().string();
     CELLOOM_TRY(folder, m_workspace.createRun(shown));
     Status status = writeFileAtomically(folder.recipe(), recipe.toJson(false));
     if (status) status = store::writeAbout(folder, {shown, now(), parent, true});

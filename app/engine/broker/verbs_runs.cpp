@@ -2,6 +2,7 @@
 #include "app/engine/verbs.h"
 
 #include "app/engine/broker/client.h"
+#include "app/engine/broker/control_run.h"
 #include "app/engine/broker/export_metrics.h"
 #include "app/engine/broker/follow.h"
 #include "app/engine/broker/recipe_options.h"
@@ -93,10 +94,10 @@ void list(Invocation& invocation) {
         return print({{"runs", std::move(all)}});
     }
     if (runs->empty()) return static_cast<void>(std::fputs("no runs yet\n", stderr));
-    std::printf("%-5s %-12s %-15s %-10s %-10s %-20s %s\n", "run", "state", "step", "loss", "perplexity", "created", "name");
+    std::printf("%-5s %-9s %-12s %-15s %-10s %-10s %-20s %s\n", "run", "kind", "state", "step", "loss", "perplexity", "created", "name");
     for (const store::RunRecord& run : *runs) {
         const std::string steps = std::to_string(run.step) + "/" + std::to_string(run.totalSteps);
-        std::printf("%-5d %-12s %-15s %-10s %-10s %-20s %s\n", run.number, store::toString(run.state).c_str(), steps.c_str(),
+        std::printf("%-5d %-9s %-12s %-15s %-10s %-10s %-20s %s\n", run.number, run.kind.c_str(), store::toString(run.state).c_str(), steps.c_str(),
                     knownNumber(run.lastLoss).c_str(), knownNumber(run.lastPerplexity).c_str(), timeText(run.created).c_str(),
                     run.name.c_str());
     }
@@ -151,11 +152,11 @@ void show(const std::string& run, Invocation& invocation) {
         return print(json);
     }
     const store::RunRecord& record = shown->record;
-    std::printf("run        %d, %s\nfolder     %s\nstate      %s\n", record.number, record.name.c_str(), folder->path.c_str(),
+    std::printf("run        %d, %s (%s)\nfolder     %s\nstate      %s\n", record.number, record.name.c_str(), record.kind.c_str(), folder->path.c_str(),
                 (record.outcome.empty() ? store::toString(record.state) : record.outcome).c_str());
     const std::string stage = store::isOver(record.state) ? "" : shown->progress.stage; // of a run that is over: where it was last
-    std::printf("step       %lld of %lld%s%s\ncreated    %s\nended      %s\n", static_cast<long long>(record.step),
-                static_cast<long long>(record.totalSteps), stage.empty() ? "" : ", ", stage.c_str(), timeText(record.created).c_str(),
+    std::printf("%-10s %lld of %lld%s%s\ncreated    %s\nended      %s\n", record.trains() ? "step" : record.kind == "evaluate" ? "batches" : "prompts",
+                static_cast<long long>(record.step), static_cast<long long>(record.totalSteps), stage.empty() ? "" : ", ", stage.c_str(), timeText(record.created).c_str(),
                 timeText(record.ended).c_str());
     for (const store::MetricRow& row : shown->latest)
         std::printf("%-20s %-12g step %lld\n", row.name.c_str(), row.value, static_cast<long long>(row.step));
@@ -188,7 +189,8 @@ void warn(const recipe::Problem& problem) {
 }
 
 void run(const std::string& path, const RecipeOptions& options, bool isDetached, Invocation& invocation) {
-    const auto recipe = options.load(path);
+    const store::Workspace known{invocation.workspace}; // not made before the recipe is known to be good
+    const auto recipe = options.load(path, &known);
     if (!isGood(recipe, invocation, protocol::BadInput)) return;
     for (const recipe::Problem& problem : recipe->validate()) {
         if (problem.severity == recipe::Problem::Severity::Error)
@@ -223,7 +225,9 @@ bool announceResume(const store::RunFolder& folder, const Message& changes, Invo
         if (invocation.isJson) print({{"run", folder.name()}, {"complete", true}, {"steps", effect.step}});
         return false;
     }
-    if (plan->checkpoint.empty()) std::fprintf(stderr, "run %s begins again: no checkpoint was saved\n", name.c_str());
+    if (!recipe::trains(*recipe))
+        std::fprintf(stderr, "run %s %s\n", name.c_str(), recipe->text("kind") == "predict" ? "goes on after its last text" : "measures anew");
+    else if (plan->checkpoint.empty()) std::fprintf(stderr, "run %s begins again: no checkpoint was saved\n", name.c_str());
     else
         std::fprintf(stderr, "run %s goes on from %s: %lld%s steps are done\n", name.c_str(), plan->checkpoint.c_str(), static_cast<long long>(effect.step),
                      total.c_str());
@@ -260,7 +264,7 @@ void waitUntilOver(const store::RunFolder& folder) {
     }
 }
 
-void control(const std::string& run, const std::string& action, bool isWaiting, Invocation& invocation) {
+void stop(const std::string& run, const std::string& action, bool isWaiting, Invocation& invocation) {
     const auto workspace = store::Workspace::open(invocation.workspace);
     if (!isGood(workspace, invocation)) return;
     const auto folder = workspace->findRun(run);
@@ -333,17 +337,50 @@ void Invocation::fail(const Error& error, int code) {
         std::fprintf(stderr, "celloom-engine: %s\n", error.text().c_str());
 }
 
-void addRunVerbs(CLI::App& app, Invocation& invocation) {
-    const auto runName = [](CLI::App* verb) {
-        auto run = std::make_shared<std::string>();
-        verb->add_option("RUN", *run, "Number, folder name or path of a run, or \"last\"")->required();
-        return run;
-    };
+namespace {
 
-    CLI::App* runVerb = app.add_subcommand("run", "Train as a recipe says, and follow the run; Ctrl+C saves and stops");
+std::shared_ptr<std::string> runName(CLI::App* verb) {
+    auto run = std::make_shared<std::string>();
+    verb->add_option("RUN", *run, "Number, folder name or path of a run, or \"last\"")->required();
+    return run;
+}
+
+/// Each is obeyed between two steps, and answered by what happened then.
+void addControlVerbs(CLI::App& app, Invocation& invocation) {
+    struct Verb {
+        const char *name, *action, *help;
+    };
+    for (const Verb& one : {Verb{"pause", "pause", "Pause a run after its current step"},
+                            {"continue", "continue", "Go on with a paused run"},
+                            {"save", "save", "Write a checkpoint after the current step"},
+                            {"evaluate-now", "evaluate", "Measure the validation data after the current step, and say the result"},
+                            {"sample-now", "sample", "Let the model write after the current step, and show what it wrote"},
+                            {"set-lr", "set_lr", "Fix the learning rate of a run from its next step on, in place of its schedule"}}) {
+        CLI::App* verb = app.add_subcommand(one.name, one.help);
+        const auto run = runName(verb), rate = std::make_shared<std::string>();
+        const auto isNotWaiting = std::make_shared<bool>(false);
+        const bool hasRate = std::string(one.action) == "set_lr";
+        if (hasRate) verb->add_option("RATE", *rate, "A number above 0")->required();
+        verb->add_flag("--no-wait", *isNotWaiting, "Return once the run has the command, without what becomes of it");
+        verb->callback([=, action = std::string(one.action), &invocation] {
+            ControlRequest request{*run, action, {}, !*isNotWaiting};
+            if (hasRate) {
+                const auto value = readRate(*rate);
+                if (!value) return invocation.fail(value.error(), protocol::Usage);
+                request.value = *value;
+            }
+            controlRun(request, invocation);
+        });
+    }
+}
+
+} // namespace
+
+void addRunVerbs(CLI::App& app, Invocation& invocation) {
+    CLI::App* runVerb = app.add_subcommand("run", "Do what a recipe says (pretrain, finetune, evaluate, predict), and follow the run; Ctrl+C saves and stops");
     auto recipePath = std::make_shared<std::string>();
     auto isDetached = std::make_shared<bool>(false);
-    runVerb->add_option("RECIPE", *recipePath, "A recipe in JSON")->required();
+    runVerb->add_option("RECIPE", *recipePath, "A recipe in JSON; --kind evaluate or --kind predict uses a trained model instead of training one")->required();
     runVerb->add_flag("--detach", *isDetached, "Print the run's name and return; the run goes on");
     auto runOptions = std::make_shared<RecipeOptions>(*runVerb);
     runVerb->callback([=, &invocation] { run(*recipePath, *runOptions, *isDetached, invocation); });
@@ -366,14 +403,8 @@ void addRunVerbs(CLI::App& app, Invocation& invocation) {
     auto isKilling = std::make_shared<bool>(false);
     stopVerb->add_flag("--wait", *isWaiting, "Return when the run is over");
     stopVerb->add_flag("--kill", *isKilling, "End the process at once, without saving");
-    stopVerb->callback([=, &invocation] { control(*stopped, *isKilling ? "kill" : "stop", *isWaiting, invocation); });
-    for (const auto& [verb, help] : {std::pair{"pause", "Pause a run after its current step"},
-                                     {"continue", "Go on with a paused run"},
-                                     {"save", "Write a checkpoint now"}}) {
-        CLI::App* controlVerb = app.add_subcommand(verb, help);
-        auto controlled = runName(controlVerb);
-        controlVerb->callback([=, action = std::string(verb), &invocation] { control(*controlled, action, false, invocation); });
-    }
+    stopVerb->callback([=, &invocation] { stop(*stopped, *isKilling ? "kill" : "stop", *isWaiting, invocation); });
+    addControlVerbs(app, invocation);
 
     CLI::App* deleteVerb = app.add_subcommand("delete", "Delete a run that is over, with its checkpoints and metrics");
     auto deleted = runName(deleteVerb);
