@@ -2204,6 +2204,26 @@
             <source>Predict</source>
             <translation>预测</translation>
         </message>
+        <message>
+            <source>%1 has printed %2 lines; what follows is in the log alone.</source>
+            <translation>%1 已输出 %2 行；之后的只写入日志。</translation>
+        </message>
+        <message>
+            <source>%1 has changed: saved values that fit it no longer begin anew.</source>
+            <translation>%1 已修改：不再适用的已存数值重新开始。</translation>
+        </message>
+        <message>
+            <source>%1, line %2</source>
+            <translation>%1 第 %2 行</translation>
+        </message>
+        <message>
+            <source>%1 The run goes on without it.</source>
+            <translation>%1 运行继续，不再使用它。</translation>
+        </message>
+        <message>
+            <source>%1 The run saves and ends.</source>
+            <translation>%1 运行将保存并结束。</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::RunsModel</name>
@@ -2329,6 +2349,161 @@
         <message>
             <source>An answer ends before the first of these. | parts them, \n is a line&apos;s end.</source>
             <translation>遇到其中任何一个之前即结束回答。用 | 分隔，\n 表示换行。</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::ScriptPanel</name>
+        <message>
+            <source>Source of the callback or metric</source>
+            <translation>回调或指标的源代码</translation>
+        </message>
+        <message>
+            <source>Tab indents, Shift+Tab goes back; Escape leaves the editor.</source>
+            <translation>Tab 缩进，Shift+Tab 取消缩进；Esc 离开编辑器。</translation>
+        </message>
+        <message>
+            <source>class MyCallback(Callback): …</source>
+            <translation>class MyCallback(Callback): …</translation>
+        </message>
+        <message>
+            <source>Your callbacks and metrics</source>
+            <translation>自定义回调和指标</translation>
+        </message>
+        <message>
+            <source>Go to</source>
+            <translation>转到</translation>
+        </message>
+        <message>
+            <source>Go to the place in the source</source>
+            <translation>转到源代码中的位置</translation>
+        </message>
+        <message>
+            <source>None. Add one from a template or from a .py file: a class like MindSpore&apos;s Callback or Metric, or a schedule of the learning rate.</source>
+            <translation>暂无。可从模板或 .py 文件添加：像 MindSpore 的 Callback 或 Metric 那样的类，或学习率计划函数。</translation>
+        </message>
+        <message>
+            <source>Your own callbacks and metrics</source>
+            <translation>自定义回调和指标</translation>
+        </message>
+        <message>
+            <source>Help on %1</source>
+            <translation>关于“%1”的帮助</translation>
+        </message>
+        <message>
+            <source>Add</source>
+            <translation>添加</translation>
+        </message>
+        <message>
+            <source>Add a callback, a schedule or a metric</source>
+            <translation>添加回调、学习率计划或指标</translation>
+        </message>
+        <message>
+            <source>Callback that sets the learning rate</source>
+            <translation>设置学习率的回调</translation>
+        </message>
+        <message>
+            <source>Schedule of the learning rate</source>
+            <translation>学习率计划</translation>
+        </message>
+        <message>
+            <source>Callback that stops the run</source>
+            <translation>停止运行的回调</translation>
+        </message>
+        <message>
+            <source>Metric</source>
+            <translation>指标</translation>
+        </message>
+        <message>
+            <source>From a .py file…</source>
+            <translation>从 .py 文件…</translation>
+        </message>
+        <message>
+            <source>Name</source>
+            <translation>名称</translation>
+        </message>
+        <message>
+            <source>Name of the script</source>
+            <translation>脚本名称</translation>
+        </message>
+        <message>
+            <source>Shown in events; a metric is measured as eval/name</source>
+            <translation>显示在事件中；指标以 eval/名称 记录</translation>
+        </message>
+        <message>
+            <source>Earlier</source>
+            <translation>提前</translation>
+        </message>
+        <message>
+            <source>Is called before the one on its left</source>
+            <translation>比左侧的先调用</translation>
+        </message>
+        <message>
+            <source>Later</source>
+            <translation>推后</translation>
+        </message>
+        <message>
+            <source>Is called after the one on its right</source>
+            <translation>比右侧的后调用</translation>
+        </message>
+        <message>
+            <source>Remove</source>
+            <translation>移除</translation>
+        </message>
+        <message>
+            <source>Remove this script</source>
+            <translation>移除此脚本</translation>
+        </message>
+        <message>
+            <source>Open a Python file</source>
+            <translation>打开 Python 文件</translation>
+        </message>
+        <message>
+            <source>Python (*.py);;All files (*)</source>
+            <translation>Python (*.py);;所有文件 (*)</translation>
+        </message>
+        <message>
+            <source>%1 is not valid UTF-8 text.</source>
+            <translation>%1 不是有效的 UTF-8 文本。</translation>
+        </message>
+        <message>
+            <source>%1 is empty.</source>
+            <translation>%1 是空的。</translation>
+        </message>
+        <message>
+            <source>Line %1, column %2: %3</source>
+            <translation>第 %1 行第 %2 列：%3</translation>
+        </message>
+        <message>
+            <source>Read from %1 when the run is submitted.</source>
+            <translation>提交运行时从 %1 读入。</translation>
+        </message>
+        <message>
+            <source>Not checked: %1</source>
+            <translation>未检查：%1</translation>
+        </message>
+        <message>
+            <source>Checking…</source>
+            <translation>正在检查…</translation>
+        </message>
+        <message>
+            <source>Metric %1, measured in each evaluation as eval/%2.</source>
+            <translation>指标 %1，每次评估时以 eval/%2 记录。</translation>
+        </message>
+        <message>
+            <source>Schedule %1, asked after each step.</source>
+            <translation>学习率计划 %1，每步之后调用。</translation>
+        </message>
+        <message>
+            <source>Callback %1: %2.</source>
+            <translation>回调 %1：%2。</translation>
+        </message>
+        <message>
+            <source>needs a value</source>
+            <translation>需要取值</translation>
+        </message>
+        <message>
+            <source>Value of %1</source>
+            <translation>%1 的值</translation>
         </message>
     </context>
     <context>

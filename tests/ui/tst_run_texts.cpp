@@ -51,6 +51,9 @@ private Q_SLOTS:
         row("paused", R"({"step": 34})");
         row("continued", R"({"step": 34})");
         row("learning_rate", R"({"step": 35, "lr": 0.0001})");
+        row("script_quiet", R"({"callback": "mine", "lines": 1000})");
+        row("script_state", R"({"callback": "mine", "attributes": ["a"]})");
+        row("callback_error", R"({"callback": "mine", "method": "step_end", "line": 5, "column": 9, "message": "no", "action": "disable"})");
         row("comparison", R"({"perplexity": 98.5, "bigram": 222.15})");
         row("memory", R"({"peak_bytes": 186300000, "estimate_bytes": 186200000})");
         row("conversations", R"({"files": [], "conversations": 2155, "held_out": 113})");

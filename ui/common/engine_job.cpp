@@ -1,5 +1,6 @@
 #include "ui/common/engine_job.h"
 
+#include "models/base/exit_codes.h"
 #include "ui/common/format.h"
 
 #include <QFileInfo>
@@ -99,7 +100,7 @@ void EngineJob::onFinished(int exitCode, QProcess::ExitStatus status) {
         Q_EMIT cancelled();
     } else if (status == QProcess::CrashExit) {
         Q_EMIT failed(errorOfVerb(messages, tr("The engine was killed by signal %1.").arg(exitCode)));
-    } else if (exitCode != 0) {
+    } else if (exitCode != 0 && !(m_answersWhenRefusing && exitCode == protocol::BadInput && !output.isEmpty())) {
         Q_EMIT failed(errorOfVerb(messages, tr("The engine ended with code %1.").arg(exitCode)));
     } else if (output.size() > kMostOutput) {
         Q_EMIT failed({toUtf8(tr("The engine's answer is too long to show.")), {}, {}});

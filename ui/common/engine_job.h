@@ -26,6 +26,8 @@ public:
     /// Starts the verb with --json; a job that still works is ended first, unheard.
     void start(const QStringList& arguments);
     void cancel();
+    /// For verbs that answer on standard output also when they refuse what they were given: finished() comes then too.
+    void setAnswersWhenRefusing(bool isSo) { m_answersWhenRefusing = isSo; }
     [[nodiscard]] bool isRunning() const { return m_process != nullptr; }
     [[nodiscard]] double seconds() const { return static_cast<double>(m_since.elapsed()) / 1000; }
 
@@ -42,7 +44,7 @@ private:
     QProcess* m_process = nullptr;
     std::unique_ptr<QTemporaryDir> m_scratch; // its temporary files, gone with it even when it is killed
     QElapsedTimer m_since;
-    bool m_isCancelled = false;
+    bool m_isCancelled = false, m_answersWhenRefusing = false;
 };
 
 /// What a verb with --json says on standard error when it fails; the last such line counts. `otherwise` where there is none.

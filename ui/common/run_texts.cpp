@@ -163,6 +163,19 @@ public:
     static QString learningRate(Data& data) {
         return tr("From step %1 on the learning rate is %2.").arg(data.count("step"), Format::rate(data.real("lr")));
     }
+    static QString scriptPrint(Data& data) { return tr("%1: %2").arg(data.text("callback"), data.text("line")); }
+    static QString scriptQuiet(Data& data) {
+        return tr("%1 has printed %2 lines; what follows is in the log alone.").arg(data.text("callback"), data.count("lines"));
+    }
+    static QString scriptState(Data& data) {
+        return tr("%1 has changed: saved values that fit it no longer begin anew.").arg(data.text("callback"));
+    }
+    static QString callbackError(Data& data) {
+        const int line = data.few("line");
+        const QString place = line > 0 ? tr("%1, line %2").arg(data.text("callback")).arg(line) : data.text("callback");
+        const QString text = QStringLiteral("%1: %2").arg(place, data.text("message"));
+        return data.text("action") == QLatin1String("disable") ? tr("%1 The run goes on without it.").arg(text) : tr("%1 The run saves and ends.").arg(text);
+    }
     static QString comparison(Data& data) {
         return tr("Validation perplexity %1; a bigram model over the same tokens has %2.")
             .arg(Format::number(data.real("perplexity")), Format::number(data.real("bigram")));
@@ -293,6 +306,10 @@ constexpr struct {
     {"paused", &Sentences::paused},
     {"continued", &Sentences::continued},
     {"learning_rate", &Sentences::learningRate},
+    {"script_print", &Sentences::scriptPrint},
+    {"script_quiet", &Sentences::scriptQuiet},
+    {"script_state", &Sentences::scriptState},
+    {"callback_error", &Sentences::callbackError},
     {"comparison", &Sentences::comparison},
     {"memory", &Sentences::memory},
     {"conversations", &Sentences::conversations},

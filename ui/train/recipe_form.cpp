@@ -115,6 +115,12 @@ void RecipeForm::insertBelow(const QString& key, QWidget* widget) {
     continueTabs(above->editor(), widget);
 }
 
+void RecipeForm::standIn(const QString& key, QWidget* widget) {
+    insertBelow(key, widget);
+    m_standIns[key] = widget;
+    refreshVisible();
+}
+
 void RecipeForm::appendTo(const QString& key, QWidget* widget) {
     for (const Section& section : m_sections) {
         if (fromUtf8(section.about->key) != key) continue;
@@ -141,7 +147,9 @@ void RecipeForm::refreshVisible() {
         for (FieldRow* row : section.rows) {
             const bool isShown = m_document.recipe().isShown(row->field());
             const bool isFolded = row->field().isAdvanced && !section.isUnfolded;
-            row->setVisible(isShown && !isFolded && row->field().key != toUtf8(kKind));
+            const auto standIn = m_standIns.find(fromUtf8(row->field().key));
+            if (standIn != m_standIns.end()) standIn->second->setVisible(isShown && !isFolded);
+            row->setVisible(isShown && !isFolded && row->field().key != toUtf8(kKind) && standIn == m_standIns.end());
             if (row->field().isAdvanced && isShown) ++hidden;
             hasAny = hasAny || isShown;
         }
@@ -215,6 +223,7 @@ void RecipeForm::focusField(const QString& key) {
         if (wanted->field().isAdvanced && !section.isUnfolded) setUnfolded(section, true);
     }
     if (key == kKind) return m_kind->setFocus(Qt::OtherFocusReason);
+    if (const auto standIn = m_standIns.find(key); standIn != m_standIns.end()) return standIn->second->setFocus(Qt::OtherFocusReason);
     wanted->editor()->setFocus(Qt::OtherFocusReason);
 }
 

@@ -30,6 +30,8 @@ public:
     [[nodiscard]] QWidget* sectionCard(const QString& section) const;
     /// Puts a widget under a field's row, into the card of its section.
     void insertBelow(const QString& key, QWidget* widget);
+    /// Puts a widget in the place of a field's row: the row is hidden, and the keyboard goes to the widget.
+    void standIn(const QString& key, QWidget* widget);
     /// Puts a widget at the end of a section's card.
     void appendTo(const QString& section, QWidget* widget);
     /// What is wrong for the model at hand, by field; stays at the rows until the next call.
@@ -73,6 +75,7 @@ private:
     KindSwitch* m_kind; // in place of the row of "kind"
     std::vector<Section> m_sections;
     std::map<QString, FieldRow*> m_rows;
+    std::map<QString, QWidget*> m_standIns;
     std::map<QString, int> m_errors; // by section
     std::map<QString, ModelProblem> m_modelProblems;
 };

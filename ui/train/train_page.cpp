@@ -16,6 +16,7 @@
 #include "ui/train/field_row.h"
 #include "ui/train/lora_panel.h"
 #include "ui/train/recipe_form.h"
+#include "ui/train/script_panel.h"
 
 #include <QButtonGroup>
 #include <QClipboard>
@@ -63,6 +64,8 @@ TrainPage::TrainPage(Services& services, QWidget* parent) : Page(parent), m_serv
     m_form->setMaximumWidth(820);
     m_lora = new LoraPanel(services.recipe, services.analyser);
     m_form->insertBelow(QStringLiteral("lora.targets"), m_lora);
+    m_scripts = new ScriptPanel(services.recipe, services.engineProgram, services.theme);
+    m_form->standIn(QStringLiteral("callbacks.scripts"), m_scripts);
     m_preview = new PreviewRowWidget(services.recipe, services.engineProgram, services.theme);
     m_form->appendTo(QStringLiteral("data"), m_preview);
     auto* holder = new QWidget;
@@ -94,11 +97,16 @@ TrainPage::TrainPage(Services& services, QWidget* parent) : Page(parent), m_serv
     connect(&services.recipe, &RecipeDocument::valueChanged, this, refreshKind);
     connect(&services.recipe, &RecipeDocument::replaced, this, &TrainPage::showKind);
     connect(&services.recipe, &RecipeDocument::valueChanged, this, refreshSoon);
+    connect(&services.recipe, &RecipeDocument::valueChanged, this, [this](const QString& key) {
+        if (key == QLatin1String("callbacks.scripts")) refreshModelProblems();
+    });
     connect(&services.recipe, &RecipeDocument::replaced, this, refreshSoon);
     connect(&services.recipe, &RecipeDocument::titleChanged, this, &Page::contextChanged);
     connect(&services.analyser, &ModelAnalyser::ready, this, &TrainPage::refreshModel);
     connect(m_form, &RecipeForm::helpRequested, this, &TrainPage::showHelp);
     connect(m_form, &RecipeForm::problemsChanged, this, &TrainPage::refreshSections);
+    connect(m_scripts, &ScriptPanel::checked, this, &TrainPage::refreshModelProblems);
+    connect(m_scripts, &ScriptPanel::helpRequested, this, [this] { showHelp(recipe::findField("callbacks.scripts")); });
     connect(m_lora, &LoraPanel::changed, this, &TrainPage::refreshModelProblems);
     connect(m_preview, &PreviewRowWidget::fieldRequested, this, &TrainPage::focusField);
     connect(m_lora, &LoraPanel::regexRequested, this, [this] { focusField(QStringLiteral("lora.target_regex")); });
@@ -394,7 +402,10 @@ void TrainPage::refreshModelProblems() {
                     .arg(analysis->sequence),
                 false};
     }
+    if (const QString wrong = m_scripts->problem(); !wrong.isEmpty()) problems[QStringLiteral("callbacks.scripts")].text = wrong;
     m_form->setModelProblems(std::move(problems));
+    const Error ofList = m_services.recipe.pendingError(QStringLiteral("callbacks.scripts"));
+    m_scripts->showListProblem(ofList.message.empty() ? QString() : Format::error({ofList.message, ofList.hint, {}}));
 }
 
 QString TrainPage::phaseText(recipe::MemoryPhase phase) {

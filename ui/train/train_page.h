@@ -21,6 +21,7 @@ class LoraPanel;
 class Plot;
 class PreviewRowWidget;
 class RecipeForm;
+class ScriptPanel;
 struct Services;
 
 class TrainPage : public Page {
@@ -64,6 +65,7 @@ private:
     Services& m_services;
     RecipeForm* m_form;
     LoraPanel* m_lora;
+    ScriptPanel* m_scripts;
     PreviewRowWidget* m_preview;
     QWidget* m_side;
     QScrollArea* m_scroll;
