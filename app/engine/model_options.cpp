@@ -41,6 +41,17 @@ void addAdapterOptions(CLI::App& verb, ModelOptions& options) {
     verb.add_flag("--other-base", options.takesOtherBase, "Take an adapter of a base of the same shape with other weights");
 }
 
+void addPrecisionOptions(CLI::App& verb, ModelOptions& options) {
+    verb.add_option("--amp-level", options.ampLevel, "Which cells compute in the half type: O0 (none), O1, O2, O3 or auto")
+        ->check(CLI::IsMember({"O0", "O1", "O2", "O3", "auto"}))
+        ->capture_default_str();
+    verb.add_option("--half-type", options.halfType, "bfloat16 or float16")->check(CLI::IsMember({"bfloat16", "float16"}))->capture_default_str();
+    verb.add_option("--allow", options.allow, "A cell type or path pattern that computes in half whatever the level; may be repeated")
+        ->allow_extra_args(false);
+    verb.add_option("--deny", options.deny, "A cell type or path pattern that computes in float32 whatever the level; may be repeated")
+        ->allow_extra_args(false);
+}
+
 int codeOf(const Error& error) {
     return engine::isOutOfMemory(error) ? protocol::OutOfMemory : protocol::BadInput;
 }
@@ -82,7 +93,12 @@ Result<std::vector<engine::AdapterChoice>> adaptersOf(const ModelOptions& option
 Result<Loaded> loadOn(at::Device device, const ModelOptions& options, const Invocation& invocation) {
     CELLOOM_TRY(folder, openModel(options.model, invocation));
     CELLOOM_TRY(adapters, adaptersOf(options, invocation));
-    return engine::loadModel(std::move(folder), adapters, {.device = device},
+    const engine::NetworkOptions settings{.device = device,
+                                          .ampLevel = *recipe::ampLevelNamed(options.ampLevel),
+                                          .halfType = engine::scalarTypeOf(*recipe::floatTypeNamed(options.halfType)),
+                                          .allow = options.allow,
+                                          .deny = options.deny};
+    return engine::loadModel(std::move(folder), adapters, settings,
                              options.takesOtherBase ? engine::OtherBase::Allow : engine::OtherBase::Refuse,
                              [](const std::string& sentence) { std::fprintf(stderr, "%s\n", sentence.c_str()); });
 }

@@ -18,6 +18,8 @@ struct ModelOptions {
     int threads = 0;
     std::vector<std::string> adapters;  // folders or runs
     std::vector<double> adapterWeights; // of each adapter; empty: 1
+    std::string ampLevel = "O0", halfType = "bfloat16";
+    std::vector<std::string> allow, deny; // cell types or path patterns, as precision.allow and precision.deny
     bool takesOtherBase = false;        // an adapter of a base of the same shape with other weights
 };
 
@@ -31,6 +33,9 @@ void addSamplingOptions(CLI::App& verb, engine::SamplingOptions& sampling, std::
 
 /// --adapter, --adapter-weight and --other-base, for load() to obey.
 void addAdapterOptions(CLI::App& verb, ModelOptions& options);
+
+/// --amp-level, --half-type, --allow and --deny, for load() to obey.
+void addPrecisionOptions(CLI::App& verb, ModelOptions& options);
 
 /// OutOfMemory where memory ran out, BadInput otherwise.
 int codeOf(const Error& error);

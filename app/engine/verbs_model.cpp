@@ -4,6 +4,7 @@
 #include "engine/checkpoint/safetensors.h"
 #include "models/base/text.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +13,7 @@ namespace {
 
 struct ForwardArguments : ModelOptions {
     std::string inputs;
-    bool writesHidden = false;
+    bool writesHidden = false, showsTypes = false;
 };
 
 // ---- forward ----
@@ -27,6 +28,33 @@ void keepHidden(const graph::CellInstance& cell, const std::vector<at::Tensor>& 
     kept["hidden." + std::to_string(std::atoll(cell.path.c_str() + prefix.size()) + 1)] = outputs[0].to(at::kFloat);
 }
 
+std::string namesOf(const std::vector<at::ScalarType>& types) {
+    std::vector<std::string> names;
+    for (const at::ScalarType type : types) {
+        const std::string name = type == at::kFloat ? "float32" : type == at::kBFloat16 ? "bfloat16" : type == at::kHalf ? "float16" : c10::toString(type);
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names.empty() ? "-" : joined(names);
+}
+
+/// The types that were there while the cells computed, a row a cell.
+struct TypeTable {
+    nlohmann::json rows = nlohmann::json::array();
+
+    void add(const graph::CellInstance& cell, const engine::ObservedTypes& types) {
+        rows.push_back({{"cell", cell.path}, {"type", cell.type}, {"inputs", namesOf(types.inputs)}, {"computes", namesOf(types.results)}, {"gives", namesOf(types.wires)}});
+    }
+    void print() const {
+        std::size_t widest = 4;
+        for (const auto& row : rows) widest = std::max(widest, row["cell"].get_ref<const std::string&>().size());
+        const auto line = [&](const std::string& cell, const std::string& type, const std::string& computes, const std::string& gives) {
+            std::printf("%-*s  %-16s %-9s  %s\n", static_cast<int>(widest), cell.c_str(), type.c_str(), computes.c_str(), gives.c_str());
+        };
+        line("cell", "type", "computes", "gives");
+        for (const auto& row : rows) line(row["cell"], row["type"], row["computes"], row["gives"]);
+    }
+};
+
 void runForward(const ForwardArguments& arguments, Invocation& invocation) {
     const auto batch = readBatch(arguments.inputs);
     if (!batch) return invocation.fail(batch.error(), protocol::BadInput);
@@ -40,6 +68,9 @@ void runForward(const ForwardArguments& arguments, Invocation& invocation) {
         options.observer = [&](const graph::CellInstance& cell, const std::vector<at::Tensor>& outputs) {
             keepHidden(cell, outputs, results);
         };
+    TypeTable types;
+    if (arguments.showsTypes)
+        options.typeObserver = [&](const graph::CellInstance& cell, const engine::ObservedTypes& seen) { types.add(cell, seen); };
     const auto outputs = loaded->network->forward(*batch, options);
     if (!outputs) return invocation.fail(outputs.error(), codeOf(outputs.error()));
     for (const auto& [name, tensor] : *outputs) results[name] = tensor;
@@ -49,11 +80,12 @@ void runForward(const ForwardArguments& arguments, Invocation& invocation) {
     if (invocation.isJson) {
         nlohmann::json shapes = nlohmann::json::object();
         for (const auto& [name, tensor] : results) shapes[name] = tensor.sizes().vec();
-        std::printf("%s\n", nlohmann::json{{"out", arguments.out}, {"tensors", shapes}}
-                                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                                .c_str());
+        nlohmann::json report{{"out", arguments.out}, {"tensors", shapes}};
+        if (arguments.showsTypes) report["types"] = types.rows;
+        std::printf("%s\n", report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
         return;
     }
+    if (arguments.showsTypes) types.print();
     for (const auto& [name, tensor] : results) {
         if (tensor.dim() == 0)
             std::printf("%s = %.9g\n", name.c_str(), tensor.item<double>());
@@ -71,7 +103,9 @@ void addForward(CLI::App& app, Invocation& invocation) {
         ->required();
     verb->add_option("--out", arguments->out, "safetensors to write: logits [B,T,V] and, with labels, loss; float32")->required();
     verb->add_flag("--hidden", arguments->writesHidden, "Also write hidden.0 (embeddings) to hidden.N (before the final norm)");
+    verb->add_flag("--types", arguments->showsTypes, "Also say in which type each cell really computed, and which it gave to others");
     addModelOptions(*verb, *arguments);
+    addPrecisionOptions(*verb, *arguments);
     addAdapterOptions(*verb, *arguments);
     verb->callback([arguments, &invocation] { runForward(*arguments, invocation); });
 }

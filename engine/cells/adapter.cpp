@@ -1,8 +1,9 @@
 #include "engine/cells/adapter.h"
 
+#include "engine/kernels/linear.h"
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 
 namespace celloom::engine {
@@ -21,8 +22,8 @@ at::Tensor rowFactors(const CellAdapter& adapter, const at::Tensor& matrix) {
 
 at::Tensor adapterChange(const CellAdapter& adapter, const at::Tensor& x, const at::Tensor& matrix, const at::Tensor& plain) {
     const auto type = x.scalar_type();
-    const at::Tensor inside = at::linear(x, adapter.a.to(type)) * (adapter.scale * adapter.weight); // [..., r]: the small side
-    const at::Tensor low = at::linear(inside, adapter.b.to(type));
+    const at::Tensor inside = kernels::linear(x, adapter.a.to(type)) * (adapter.scale * adapter.weight); // [..., r]: the small side
+    const at::Tensor low = kernels::linear(inside, adapter.b.to(type));
     if (!adapter.magnitude.defined()) return low;
     const at::Tensor factors = rowFactors(adapter, matrix).to(type);
     return (factors - 1) * plain + factors * low;

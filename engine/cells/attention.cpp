@@ -1,6 +1,7 @@
 // RotaryEmbedding and Attention. Letters: B batch, T sequence, H query heads, K key/value heads, D head dimension.
 #include "engine/cells/cell.h"
 #include "engine/generate/key_value_cache.h"
+#include "engine/kernels/linear.h"
 #include "engine/kernels/rotary.h"
 
 #include <ATen/TensorOperators.h>
@@ -159,12 +160,15 @@ public:
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
         if (context.cache) return {attendCached(inputs, context)};
         const std::int64_t heads = instance().integer("num_heads"), kvHeads = instance().integer("num_kv_heads");
-        const at::Tensor q = split(inputs[0], heads), k = repeat(split(inputs[1], kvHeads), heads),
-                         v = repeat(split(inputs[2], kvHeads), heads);
+        const auto type = inputs[0].scalar_type();
+        const auto wide = [&](const at::Tensor& x) { return kernels::multipliesInFloat(x) ? x.to(at::kFloat) : x; };
+        const at::Tensor q = split(wide(inputs[0]), heads), k = repeat(split(wide(inputs[1]), kvHeads), heads),
+                         v = repeat(split(wide(inputs[2]), kvHeads), heads);
         at::Tensor mask = sharedMask(q, k, context);
         if (inputs[3].defined()) mask = combine(mask, inputs[3], q, k);
         const double dropout = context.isTraining ? instance().real("dropout") : 0;
-        return {(dropout > 0 ? attendWithDropout(q, k, v, mask, dropout, context) : attend(q, k, v, mask)).transpose(1, 2).flatten(2)};
+        const at::Tensor out = dropout > 0 ? attendWithDropout(q, k, v, mask, dropout, context) : attend(q, k, v, mask);
+        return {out.transpose(1, 2).flatten(2).to(type)};
     }
 
 private:

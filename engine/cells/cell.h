@@ -46,11 +46,8 @@ public:
     virtual ~Cell() = default;
 
     /// Inputs in the catalogue's port order (undefined where an optional port has no wire), floating ones already in computeType().
-    /// Returns as many tensors as the type has outputs. May throw c10::Error: the network reports it with the cell's path.
+    /// Returns as many tensors as the type has outputs; the network brings them to the type of their wires. May throw c10::Error: the network reports it with the cell's path.
     virtual std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) = 0;
-
-    /// Normalisations answer true: they compute in float32 whatever the precision level.
-    virtual bool needsFloat32() const { return false; }
 
     const graph::CellInstance& instance() const { return m_instance; }
     at::ScalarType computeType() const { return m_computeType; }

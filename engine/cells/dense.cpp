@@ -1,12 +1,12 @@
 // Dense (with its adapters), Embedding and LMHead.
 #include "engine/cells/cell.h"
 #include "engine/generate/key_value_cache.h"
+#include "engine/kernels/linear.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/linear.h>
 
 namespace celloom::engine {
 namespace {
@@ -17,7 +17,7 @@ public:
     using Cell::Cell;
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext& context) override {
         const at::Tensor bias = weight("bias"), matrix = weight("weight");
-        const at::Tensor base = at::linear(inputs[0], matrix, bias.defined() ? std::optional(bias) : std::nullopt);
+        const at::Tensor base = kernels::linear(inputs[0], matrix, bias);
         at::Tensor out = base;
         for (const CellAdapter& adapter : adapters()) out = out + change(adapter, inputs[0], matrix, bias, base, context);
         return {out};
@@ -29,7 +29,7 @@ private:
         const bool drops = context.isTraining && adapter.dropout > 0;
         if (drops) x = x * dropoutMask(x, adapter.dropout, context);
         at::Tensor plain;
-        if (adapter.magnitude.defined()) plain = drops ? at::linear(x, matrix) : bias.defined() ? base - bias : base;
+        if (adapter.magnitude.defined()) plain = drops ? kernels::linear(x, matrix) : bias.defined() ? base - bias : base;
         return adapterChange(adapter, x, matrix, plain);
     }
 };
@@ -64,7 +64,7 @@ public:
         const std::string& kind = instance().text("kind");
         at::Tensor rows = kind == "tied" ? inputs[1] : weight("weight");
         if (kind == "normalised") rows = normalised(rows, context);
-        return {at::linear(hidden, rows)};
+        return {kernels::linear(hidden, rows)};
     }
 
 private:

@@ -1,4 +1,4 @@
-// RMSNorm and LayerNorm: over the last dimension, in float32 whatever the precision level.
+// RMSNorm and LayerNorm: over the last dimension. Both add up in float32 whatever their type.
 #include "engine/cells/cell.h"
 #include "engine/kernels/rms_norm.h"
 
@@ -10,16 +10,17 @@ namespace {
 class RmsNorm final : public Cell {
 public:
     using Cell::Cell;
-    bool needsFloat32() const override { return true; }
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override {
-        return {kernels::rmsNorm(inputs[0], weight("weight"), instance().real("eps"))};
+        const at::Tensor &x = inputs[0], scale = weight("weight");
+        const auto type = x.scalar_type();
+        if (type == at::kFloat || type == at::kDouble) return {kernels::rmsNorm(x, scale, instance().real("eps"))};
+        return {kernels::rmsNorm(x.to(at::kFloat), scale.to(at::kFloat), instance().real("eps")).to(type)}; // squares overflow float16
     }
 };
 
 class LayerNorm final : public Cell {
 public:
     using Cell::Cell;
-    bool needsFloat32() const override { return true; }
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override {
         const at::Tensor scale = weight("weight");
         return {at::layer_norm(inputs[0], scale.sizes(), scale, weight("bias"), instance().real("eps"))};

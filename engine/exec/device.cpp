@@ -32,7 +32,28 @@ std::string loadKernels() {
     return status ? "" : "Celloom's CUDA kernels are not used: " + status.error().text();
 }
 
+/// Of the driver's API (cuda.h), which LibTorch's CUDA part has loaded: major number of the first GPU's compute capability; 0: not told.
+int cudaCapability() {
+    using DeviceGet = int (*)(int* device, int ordinal);
+    using GetAttribute = int (*)(int* value, int attribute, int device);
+    constexpr int kCapabilityMajor = 75; // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+    void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (driver == nullptr) return 0;
+    const auto deviceGet = reinterpret_cast<DeviceGet>(::dlsym(driver, "cuDeviceGet"));
+    const auto getAttribute = reinterpret_cast<GetAttribute>(::dlsym(driver, "cuDeviceGetAttribute"));
+    int device = 0, major = 0;
+    const bool isTold = deviceGet && getAttribute && deviceGet(&device, 0) == 0 && getAttribute(&major, kCapabilityMajor, device) == 0;
+    ::dlclose(driver);
+    return isTold ? major : 0;
+}
+
 } // namespace
+
+HalfSupport halfSupportOf(at::Device device) {
+    if (device.is_cpu()) return processorHalfSupport();
+    const int major = cudaCapability();
+    return {major == 0 || major >= 8, major == 0 || major >= 7};
+}
 
 fs::path torchFolder() {
     Dl_info info{};

@@ -46,13 +46,10 @@ void initialise(at::Tensor& tensor, const CellInstance& cell, const WeightSpec& 
     if (padding >= 0 && padding < tensor.size(0)) tensor.select(0, padding).fill_(0);
 }
 
-Result<at::ScalarType> computeTypeOf(const Cell& cell, const recipe::Treatment& treatment, const NetworkOptions& options) {
-    if (treatment.dtype == "float32") return at::kFloat;
-    if (treatment.dtype == "bfloat16") return at::kBFloat16;
-    if (treatment.dtype == "float16") return at::kHalf;
-    if (!treatment.dtype.empty())
-        return fail("has dtype \"" + treatment.dtype + "\".", "float32, bfloat16 and float16 are known.", cell.instance().path);
-    return options.ampLevel == AmpLevel::O0 || cell.needsFloat32() ? at::kFloat : options.halfType;
+recipe::PrecisionSettings precisionSettingsOf(const NetworkOptions& options) {
+    CELLOOM_CHECK(options.halfType == at::kBFloat16 || options.halfType == at::kHalf);
+    const auto half = options.halfType == at::kHalf ? recipe::FloatType::Float16 : recipe::FloatType::BFloat16;
+    return {options.ampLevel, half, options.allow, options.deny};
 }
 
 std::string shapesOf(const std::vector<at::Tensor>& tensors) {
@@ -117,8 +114,14 @@ bool isFloating(const at::Tensor& tensor) {
     return tensor.defined() && at::isFloatingType(tensor.scalar_type());
 }
 
-/// Gathers the inputs in the cell's compute type, computes, and puts the results on their wires.
-std::vector<at::Tensor> runCell(Cell& cell, std::vector<at::Tensor>& values, StepContext& context) {
+void addTypes(std::vector<at::ScalarType>& types, const std::vector<at::Tensor>& tensors) {
+    for (const at::Tensor& tensor : tensors)
+        if (isFloating(tensor)) types.push_back(tensor.scalar_type());
+}
+
+/// Gathers the inputs in the cell's compute type, computes, and puts the results on their wires in the type that these have. `types` is
+/// filled where it is given.
+std::vector<at::Tensor> runCell(Cell& cell, recipe::FloatType wire, std::vector<at::Tensor>& values, StepContext& context, ObservedTypes* types) {
     std::vector<at::Tensor> inputs;
     for (const graph::ValueId id : cell.instance().inputs) {
         at::Tensor input = id < 0 ? at::Tensor() : values[static_cast<std::size_t>(id)];
@@ -128,6 +131,13 @@ std::vector<at::Tensor> runCell(Cell& cell, std::vector<at::Tensor>& values, Ste
         std::vector<at::Tensor> results = cell.construct(inputs, context);
         TORCH_CHECK(results.size() == cell.instance().outputs.size(), "the cell gave ", results.size(), " results, its type has ",
                     cell.instance().outputs.size());
+        if (types) addTypes(types->results, results);
+        for (at::Tensor& result : results)
+            if (isFloating(result)) result = result.to(scalarTypeOf(wire));
+        if (types) {
+            addTypes(types->inputs, inputs);
+            addTypes(types->wires, results);
+        }
         for (std::size_t i = 0; i < results.size(); ++i) values[static_cast<std::size_t>(cell.instance().outputs[i])] = results[i];
         return results;
     } catch (c10::Error& error) {
@@ -162,20 +172,18 @@ std::string layerOf(const std::string& path) {
     return {};
 }
 
-using Observed = std::function<void(std::size_t index, const std::vector<at::Tensor>& results)>;
+/// Runs a cell and tells the observers about it.
+using RunCell = std::function<void(std::size_t index, std::vector<at::Tensor>& values, bool isAgain)>;
 
 /// Runs a layer so that its inside is forgotten and computed again in the backward pass.
-void runRecomputed(const Network::State& state, const RecomputedLayer& layer, std::vector<at::Tensor>& values, const std::shared_ptr<Pass>& pass,
-                   const Observed& observed) {
+void runRecomputed(const Network::State& state, const RecomputedLayer& layer, std::vector<at::Tensor>& values, const RunCell& run) {
     std::vector<at::Tensor> inputs;
     for (const graph::ValueId id : layer.inputs) inputs.push_back(values[static_cast<std::size_t>(id)]);
-    const auto piece = [&state, &layer, pass, observed](const std::vector<at::Tensor>& given, bool isAgain) {
+    const auto piece = [&state, &layer, run](const std::vector<at::Tensor>& given, bool isAgain) {
         std::vector<at::Tensor> inside(state.model.values.size());
         for (std::size_t i = 0; i < given.size(); ++i) inside[static_cast<std::size_t>(layer.inputs[i])] = given[i];
         for (std::size_t index = layer.first; index <= layer.last; ++index) {
-            pass->place = state.model.cells[index].path;
-            const std::vector<at::Tensor> results = runCell(*state.cells[index], inside, pass->context);
-            if (!isAgain) observed(index, results);
+            run(index, inside, isAgain);
             release(state.model.cells[index], index, state.lastUse, inside);
         }
         std::vector<at::Tensor> outputs;
@@ -205,6 +213,18 @@ at::Tensor Batch::column(const std::string& name) const {
 std::int64_t Batch::rows() const {
     if (inputIds.defined()) return inputIds.size(0);
     return columns.empty() ? 0 : columns.begin()->second.size(0);
+}
+
+at::ScalarType scalarTypeOf(recipe::FloatType type) {
+    switch (type) {
+    case recipe::FloatType::BFloat16:
+        return at::kBFloat16;
+    case recipe::FloatType::Float16:
+        return at::kHalf;
+    case recipe::FloatType::Float32:
+        break;
+    }
+    return at::kFloat;
 }
 
 at::Generator generatorFor(std::uint64_t seed, const std::string& path) {
@@ -254,6 +274,9 @@ const NetworkOptions& Network::options() const {
 const recipe::TreatmentTable& Network::treatment() const {
     return m_state->treatment;
 }
+const recipe::PrecisionTable& Network::precision() const {
+    return m_state->precision;
+}
 const recipe::BaseIdentity& Network::base() const {
     return m_state->base;
 }
@@ -265,7 +288,9 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
                                                  const NetworkOptions& options, const CellRegistry* registry) {
     CELLOOM_CHECK(treatment.cells.size() == model.cells.size());
     CELLOOM_TRY_STATUS(recipe::checkTreatment(model, treatment));
+    CELLOOM_TRY(precision, recipe::precisionOf(model, treatment, precisionSettingsOf(options)));
     auto state = std::make_unique<State>();
+    state->precision = std::move(precision);
     state->options = options;
     state->treatment = treatment;
     state->lastUse.assign(model.values.size(), 0);
@@ -279,7 +304,6 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
             place = instance.path;
             auto cell = (registry ? *registry : CellRegistry::standard()).make(instance);
             if (!cell) return fail("has the type " + instance.type + ", which this engine cannot compute.", {}, instance.path);
-            CELLOOM_TRY(type, computeTypeOf(*cell, treated, options));
             std::vector<at::Tensor> weights;
             for (const WeightSpec& spec : instance.weights) {
                 Parameter parameter{instance.path + "." + spec.name, {}, static_cast<int>(index), !treated.trains(spec.name)};
@@ -291,7 +315,7 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
                 weights.push_back(parameter.tensor);
                 state->parameters.push_back(std::move(parameter));
             }
-            cell->bind(std::move(weights), type, index);
+            cell->bind(std::move(weights), scalarTypeOf(state->precision.cells[index].compute), index);
             state->cells.push_back(std::move(cell));
             if (treated.lora) state->addTrainedAdapter(index, *treated.lora);
             for (const graph::ValueId input : instance.inputs)
@@ -345,19 +369,26 @@ Result<std::map<std::string, at::Tensor>> Network::forward(const Batch& batch, c
             CELLOOM_TRY(tensor, inputNamed(input.name, batch));
             values[static_cast<std::size_t>(input.value)] = toDevice(tensor);
         }
-        const auto observed = [&](std::size_t index, const std::vector<at::Tensor>& results) {
-            if (options.observer) options.observer(state.model.cells[index], results);
+        const auto run = [&state, pass, observer = options.observer, typeObserver = options.typeObserver](
+                             std::size_t index, std::vector<at::Tensor>& wires, bool isAgain) {
+            const CellInstance& cell = state.model.cells[index];
+            pass->place = cell.path;
+            ObservedTypes types;
+            const bool looks = typeObserver && !isAgain;
+            const auto results =
+                runCell(*state.cells[index], state.precision.cells[index].wire, wires, pass->context, looks ? &types : nullptr);
+            if (observer && !isAgain) observer(cell, results);
+            if (looks) typeObserver(cell, types);
         };
         auto layer = state.recomputedLayers.begin();
         for (std::size_t index = 0; index < state.cells.size(); ++index) {
             if (options.training && layer != state.recomputedLayers.end() && layer->first == index) {
-                runRecomputed(state, *layer, values, pass, observed);
+                runRecomputed(state, *layer, values, run);
                 index = layer->last;
                 ++layer;
                 continue;
             }
-            pass->place = state.model.cells[index].path;
-            observed(index, runCell(*state.cells[index], values, context));
+            run(index, values, false);
             release(state.model.cells[index], index, state.lastUse, values);
         }
         if (options.cache) options.cache->commit();

@@ -4,6 +4,7 @@
 #include "models/base/result.h"
 #include "models/graph/expand.h"
 #include "models/recipe/adapter_config.h"
+#include "models/recipe/precision.h"
 #include "models/recipe/rules.h"
 
 #include <ATen/core/Tensor.h>
@@ -37,8 +38,7 @@ struct Batch {
     [[nodiscard]] std::int64_t rows() const; // B
 };
 
-/// Compute types by level: O0 all float32; O2 cells in `halfType` except normalisations, network output back to float32.
-enum class AmpLevel { O0, O2 };
+using recipe::AmpLevel;
 
 struct NetworkOptions {
     at::Device device = at::kCPU;
@@ -48,7 +48,10 @@ struct NetworkOptions {
     double initStd = 0.02;
     bool initialise = true; // false: the base's parameters are allocated but not filled (a checkpoint follows)
     at::ScalarType baseType = at::kFloat; // in which frozen parameters are kept
+    std::vector<std::string> allow, deny; // of recipe::PrecisionSettings
 };
+
+at::ScalarType scalarTypeOf(recipe::FloatType type);
 
 /// One learnable tensor. `path` is "layers.0.mlp.up_proj.weight"; float32, unless it is frozen and NetworkOptions::baseType says otherwise.
 struct Parameter {
@@ -66,6 +69,13 @@ struct AdapterWeight {
     bool operator==(const AdapterWeight&) const = default;
 };
 
+/// The types that were really there when a cell computed.
+struct ObservedTypes {
+    std::vector<at::ScalarType> inputs;  // of the floating tensors that it was given
+    std::vector<at::ScalarType> results; // of what it computed, floating ones
+    std::vector<at::ScalarType> wires;   // of what others read
+};
+
 struct ForwardOptions {
     /// Dropout is active and autograd records. Otherwise neither: an evaluation needs no NoGradGuard.
     bool training = false;
@@ -74,6 +84,8 @@ struct ForwardOptions {
     std::uint64_t dropoutSeed = 0;
     /// Called after each cell with its path, type and outputs: probes, hidden states. May be empty.
     std::function<void(const graph::CellInstance&, const std::vector<at::Tensor>&)> observer;
+    /// Called after each cell with its types. May be empty.
+    std::function<void(const graph::CellInstance&, const ObservedTypes&)> typeObserver;
     /// Only these positions of the row reach the head (generation needs the last alone). Undefined: all.
     bool lastPositionOnly = false;
     /// [N] int64, positions of the flattened [B*T]: these alone reach the head, "logits" is then [1,N,V]. Where few labels count that saves
@@ -106,6 +118,8 @@ public:
     const graph::ExpandedModel& model() const;
     const NetworkOptions& options() const;
     const recipe::TreatmentTable& treatment() const;
+    /// In which type each cell computes, and what is on its wires.
+    const recipe::PrecisionTable& precision() const;
 
     /// Which weights the base was filled with: loadWeights sets it. Empty where they were drawn.
     const recipe::BaseIdentity& base() const;

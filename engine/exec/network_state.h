@@ -27,6 +27,7 @@ struct Network::State {
 
     graph::ExpandedModel model;
     recipe::TreatmentTable treatment;
+    recipe::PrecisionTable precision;
     NetworkOptions options;
     recipe::BaseIdentity base;
     std::vector<std::unique_ptr<Cell>> cells;

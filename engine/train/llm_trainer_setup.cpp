@@ -14,7 +14,9 @@
 #include "models/graph/json.h"
 #include "models/recipe/checks.h"
 #include "models/recipe/lora.h"
+#include "models/recipe/memory_plan.h"
 #include "models/recipe/parameter_table.h"
+#include "models/recipe/precision_summary.h"
 
 #include <algorithm>
 #include <array>
@@ -69,6 +71,25 @@ Status override(graph::Document& document, const std::string& name, const graph:
     return fail("The model has no hyper-parameter \"" + name + "\".", "It has: " + known + ".", "model.overrides");
 }
 
+/// What computes in which type, where that is not float32 throughout, and a warning where the machine has no instructions for it.
+void sayPrecision(RunReporter& reporter, const Network& network) {
+    std::map<recipe::FloatType, std::size_t> counts;
+    for (const recipe::CellPrecision& cell : network.precision().cells) ++counts[cell.compute];
+    if (counts.size() == 1 && counts.contains(recipe::FloatType::Float32)) return;
+    nlohmann::json data{{"level", recipe::nameOf(network.options().ampLevel)}};
+    std::string text;
+    for (const auto& [type, count] : counts) {
+        text += (text.empty() ? "" : ", ") + counted(count, "cell") + " in " + recipe::nameOf(type);
+        data[recipe::nameOf(type)] = count;
+    }
+    reporter.info("precision", "amp_level " + std::string(recipe::nameOf(network.options().ampLevel)) + ": " + text + ".", data.dump());
+    for (const recipe::FloatType type : recipe::slowTypes(network.precision(), halfSupportOf(network.options().device)))
+        reporter.warning("slow_half_type", {std::string("This machine has no instructions for ") + recipe::nameOf(type) +
+                                                ": it saves memory here, but no time.",
+                                            "Choose amp_level O0, or the other half type where the machine has it.", "precision.half_type"},
+                         nlohmann::json{{"type", recipe::nameOf(type)}}.dump());
+}
+
 } // namespace
 
 Status LLMTrainer::readScripts() {
@@ -113,7 +134,7 @@ Model::State LLMTrainer::stateToGoOnFrom() {
     Model::State state = m_found.state.model;
     m_change = recipe::resumeEffect(m_found.state.settings, m_recipe, state.step, m_state.stepsPerEpoch, state.fixedRate);
     if (!m_change.keepsFixedRate) state.fixedRate.reset();
-    if (m_change.restartsLossScale) state.lossScale = LossScale::of(m_recipe).state();
+    if (const auto fresh = LossScale::of(m_recipe); m_change.restartsLossScale && fresh) state.lossScale = fresh->state();
     const std::vector<std::string> sentences = recipe::sentencesOf(m_change);
     if (sentences.empty()) return state;
     nlohmann::json data{{"step", state.step + 1}, {"changes", nlohmann::json::array()}, {"total_steps", m_change.total}, {"total_steps_before", m_change.totalBefore},
@@ -220,8 +241,11 @@ Status LLMTrainer::chooseDevice() {
 NetworkOptions LLMTrainer::networkOptions() const {
     NetworkOptions options;
     options.device = m_device;
-    options.ampLevel = m_recipe.text("precision.amp_level") == "O2" ? AmpLevel::O2 : AmpLevel::O0;
-    options.halfType = m_recipe.text("precision.half_type") == "float16" ? at::kHalf : at::kBFloat16;
+    const recipe::PrecisionSettings precision = recipe::precisionSettingsOf(m_recipe);
+    options.ampLevel = precision.level;
+    options.halfType = scalarTypeOf(precision.half);
+    options.allow = precision.allow;
+    options.deny = precision.deny;
     return options;
 }
 
@@ -248,6 +272,7 @@ Status LLMTrainer::buildNetwork() {
     if (m_treatment.hasAdapters()) options.baseType = baseType == "bfloat16" ? at::kBFloat16 : baseType == "float16" ? at::kHalf : at::kFloat;
     CELLOOM_TRY(network, Network::create(std::move(expansion.model), m_treatment, options));
     m_network = std::move(network);
+    sayPrecision(m_reporter, *m_network);
     sayWhatLearns();
     CELLOOM_TRY(optimizer, makeOptimizer(m_recipe, m_network->parameters(), m_treatment));
     m_optimizer = std::move(optimizer);
@@ -260,14 +285,17 @@ Status LLMTrainer::buildNetwork() {
 void LLMTrainer::sayWhatLearns() {
     const auto counts = recipe::countParameters(recipe::parameterTable(m_network->model(), m_treatment));
     if (counts.trainable == counts.base) return;
+    // gradients and the optimizer's state, float32
+    const auto bytesEach = std::int64_t(4) * (1 + recipe::optimizerMemoryOf(m_recipe).states);
     char percent[32];
     std::snprintf(percent, sizeof percent, "%.2f", 100 * static_cast<double>(counts.trainable) / static_cast<double>(counts.base + counts.adapters));
     const std::string cells = counts.adaptedCells > 0 ? " Adapters stand beside " + counted(static_cast<std::size_t>(counts.adaptedCells), "cell") + "." : "";
     m_reporter.info("trainable", std::string("Trainable ") + percent + " %: " + std::to_string(counts.trainable) + " of " +
                                      std::to_string(counts.base + counts.adapters) + " parameters; their gradients and moments take " +
-                                     std::to_string(3 * 4 * counts.trainable) + " bytes, of a full training " + std::to_string(3 * 4 * counts.base) + "." + cells,
+                                     std::to_string(bytesEach * counts.trainable) + " bytes, of a full training " +
+                                     std::to_string(bytesEach * counts.base) + "." + cells,
                     nlohmann::json{{"trainable", counts.trainable}, {"base", counts.base}, {"adapters", counts.adapters}, {"cells", counts.adaptedCells},
-                                   {"state_bytes", 3 * 4 * counts.trainable}, {"full_state_bytes", 3 * 4 * counts.base}}.dump());
+                                   {"state_bytes", bytesEach * counts.trainable}, {"full_state_bytes", bytesEach * counts.base}}.dump());
 }
 
 Status LLMTrainer::prepareTokenRows() {
@@ -308,7 +336,8 @@ Status LLMTrainer::loadWeightsToStartFrom() {
     options.seed = static_cast<std::uint64_t>(m_recipe.integer("seed"));
     options.clipNorm = m_recipe.real("optimizer.clip_norm");
     CELLOOM_TRY(loss, makeLoss(m_recipe, *m_network, *m_data.train));
-    options.lossScale = LossScale::of(m_recipe);
+    CELLOOM_TRY(lossScale, LossScale::of(m_recipe));
+    options.lossScale = lossScale;
     CELLOOM_TRY(metrics, makeMetrics(m_recipe));
     for (const auto& [name, metric] : m_scripts->metrics())
         if (!metrics.emplace(name, metric).second) return fail("The metric " + name + " is measured already.", "Give yours another name.", "callbacks.scripts");
@@ -318,7 +347,7 @@ Status LLMTrainer::loadWeightsToStartFrom() {
                         std::to_string(options.batchSize * options.accumulation) + ".",
                     "Lower the batch size or the accumulation, or do not drop the last batch.", "train.batch_size");
     m_state.stepsPerEpoch = m_model->planOf(*m_data.train).stepsPerEpoch();
-    CELLOOM_TRY(schedule, recipe::scheduleOf(m_recipe, totalSteps()));
+    CELLOOM_TRY(schedule, recipe::scheduleOf(m_recipe, totalSteps(), m_state.stepsPerEpoch));
     options.schedule = std::move(schedule);
     m_model = std::make_unique<Model>(*m_network, loss, m_optimizer.get(), metrics, options);
 

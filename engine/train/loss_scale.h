@@ -20,11 +20,15 @@ public:
     static constexpr std::int64_t kMostOverflows = 1000; // in a row
 
     LossScale() = default;
-    static LossScale fixed(double value) { return LossScale(Kind::Fixed, value, 1, 1); }
-    static LossScale dynamic(double first, double factor, std::int64_t window) { return LossScale(Kind::Dynamic, first, factor, window); }
-    static LossScale of(const recipe::Recipe& recipe);
+    /// As MindSpore checks them: value and first at least 1, factor above 0, window above 0.
+    static Result<LossScale> fixed(double value = 128, bool dropOverflowUpdate = true);
+    static Result<LossScale> dynamic(double first = 16777216, double factor = 2, std::int64_t window = 2000);
+    /// "auto" is MindSpore's choice by level: dynamic(), as it stands above, at O2 with float16; none otherwise.
+    static Result<LossScale> of(const recipe::Recipe& recipe);
 
     [[nodiscard]] bool isOn() const { return m_kind != Kind::None; }
+    /// A step whose gradients overflow is skipped. Otherwise it ends the run.
+    [[nodiscard]] bool dropsOverflow() const { return isOn() && m_dropsOverflow; }
     [[nodiscard]] double value() const { return m_state.value; }
     /// Overflow: value / factor, not below 1. After `window` steps without one since the last change: value * factor.
     /// Fails after more than 1000 overflows in a row, as MindSpore does.
@@ -35,6 +39,7 @@ public:
 
 private:
     LossScale(Kind kind, double value, double factor, std::int64_t window) : m_kind(kind), m_factor(factor), m_window(window) { m_state.value = value; }
+    bool m_dropsOverflow = true;
     Kind m_kind = Kind::None;
     double m_factor = 1;
     std::int64_t m_window = 1;

@@ -245,7 +245,7 @@ Result<Model::StepResult> Model::trainStep(const std::vector<Batch>& batches, do
     result.gradNorm = globalNorm(gradients); // not finite as soon as one gradient is not
     const bool isFinite = std::isfinite(result.loss) && std::isfinite(result.gradNorm);
     if (m_options.lossScale.isOn()) {
-        result.isOverflow = !isFinite;
+        result.isOverflow = !isFinite && m_options.lossScale.dropsOverflow();
         CELLOOM_TRY_STATUS(m_options.lossScale.update(result.isOverflow));
     }
     if (!isFinite) return result;
@@ -297,7 +297,7 @@ Result<std::optional<double>> Model::accumulateGradients(const std::vector<Batch
 
 bool Model::isDiverged(const StepResult& result, const CallbackParams& params) {
     const bool isLossFinite = std::isfinite(result.loss);
-    if (isLossFinite && (std::isfinite(result.gradNorm) || m_options.lossScale.isOn())) return false; // a scale may heal gradients, not the loss
+    if (isLossFinite && (std::isfinite(result.gradNorm) || m_options.lossScale.dropsOverflow())) return false; // a scale may heal gradients, not the loss
     const char* what = isLossFinite ? "gradient" : "loss";
     m_divergence.error = {"Step " + std::to_string(m_step + 1) + ": the " + what + " is NaN or infinite; training stopped before the update.",
                           "Lower the learning rate, lengthen the warm-up or clip gradients.", {}};

@@ -29,6 +29,7 @@ CellType gelu() {
 CellType softmax() {
     CellType type =
         activation("Softmax", "Numbers along one axis as probabilities that add up to one.", "把一个轴上的数变成和为一的概率。", 5, true);
+    type.amp.atAuto = AmpTraits::Auto::Float32;
     type.params = {integerParam("axis", -8, "The axis; -1 is the last.", "所用的轴；-1 为最后一维。", std::int64_t(-1))};
     type.shapeRule = [](const RuleInput& in) -> Shapes {
         const std::int64_t axis = in.cell.integer("axis"), rank = static_cast<std::int64_t>(in.inputs[0].size());
@@ -45,6 +46,7 @@ void addActivation(std::vector<CellType>& out) {
     out.push_back(activation("SiLU", "x · sigmoid(x).", "x · sigmoid(x)。", 5, false));
     out.push_back(gelu());
     out.push_back(activation("ReLU", "max(x, 0).", "max(x, 0)。", 1, true));
+    out.back().amp.isHalfAtO1 = true;
     out.push_back(activation("Tanh", "Hyperbolic tangent.", "双曲正切。", 5, true));
     out.push_back(activation("Sigmoid", "1 / (1 + e⁻ˣ).", "1 / (1 + e⁻ˣ)。", 4, true));
     out.push_back(softmax());

@@ -68,6 +68,7 @@ CellType attention() {
     type.summaryZh = "多头缩放点积注意力：softmax(q · kᵀ / √head_dim + 位置偏置) · v。键值头可以更少（分组查询）。";
     type.inputs = {{"q"}, {"k"}, {"v"}, {"mask", true, "bool"}};
     type.outputs = {{"out"}};
+    type.amp = {.isHalfAtO1 = true, .atAuto = AmpTraits::Auto::Half};
     type.params = {integerParam("num_heads", 1, "Query heads.", "查询头数。"),
                    integerParam("num_kv_heads", 1, "Key and value heads; each serves num_heads / num_kv_heads query heads in a row.",
                                 "键值头数；每个键值头服务相邻的 num_heads / num_kv_heads 个查询头。"),

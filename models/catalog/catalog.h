@@ -53,6 +53,17 @@ struct CellCost {
 };
 using Sizes = std::vector<std::vector<std::int64_t>>; // shapes with all symbols replaced by numbers; empty where unwired
 
+/// How the levels of mixed precision treat a type (models/recipe/precision.h; MindSpore's white and black lists).
+struct AmpTraits {
+    bool isHalfAtO1 = false;  // on the white list: computes in the half type, its output goes back to float32
+    bool isFloatAtO2 = false; // on the black list: computes in float32, its output goes on in the half type
+    enum class Auto {
+        Follows, // the widest of its inputs
+        Half,    // products: the half type, and float32 after a bias is added
+        Float32
+    } atAuto = Auto::Follows;
+};
+
 struct CellType {
     std::string name;
     std::string category; // "Dense and embedding", "Attention", "Normalisation", "Activation", "Structure", "Output"
@@ -66,6 +77,7 @@ struct CellType {
     std::function<Result<std::vector<graph::Shape>>(const RuleInput&)> shapeRule;
     std::function<std::vector<graph::WeightSpec>(const graph::CellInstance&)> weights; // null: none
     std::function<CellCost(const graph::CellInstance&, const Sizes& inputs, const Sizes& outputs)> cost;
+    AmpTraits amp;
     bool takesAdapter = false; // a LoRA adapter can stand beside its weight matrix [out, in]
     /// Ports that depend on parameters: Split has an output for each of its sizes, Concat as many inputs as it says. Null: as above.
     std::function<std::vector<PortDef>(const graph::CellInstance&)> inputsOf, outputsOf;

@@ -22,6 +22,7 @@ CellType dense() {
         return std::vector<Shape>{out};
     };
     type.takesAdapter = true;
+    type.amp = {.isHalfAtO1 = true, .atAuto = AmpTraits::Auto::Half};
     type.weights = [](const CellInstance& cell) {
         const std::int64_t in = cell.integer("in_channels"), out = cell.integer("out_channels");
         std::vector<WeightSpec> weights{{"weight", {out, in}, WeightSpec::Init::Normal}};

@@ -1,4 +1,4 @@
-// RMSNorm, LayerNorm, Dropout. Norms compute in float32 whatever the precision (engine/cells).
+// RMSNorm, LayerNorm, Dropout.
 #include "models/catalog/building.h"
 
 namespace celloom::catalog {
@@ -12,6 +12,8 @@ CellType norm(const char* name, const char* summary, const char* summaryZh, bool
     type.summaryZh = summaryZh;
     type.inputs = {{"x"}};
     type.outputs = {{"out"}};
+    // RMSNorm is on none of MindSpore's lists, so its own runs in half at O2; here it computes in float32, with the same types on its wires.
+    type.amp = {.isFloatAtO2 = true, .atAuto = AmpTraits::Auto::Float32};
     type.params = {integerParam("dim", 1, "Size of the last dimension of x.", "x 最后一维的大小。"),
                    realParam("eps", eps, 0, 1, "Added below the root, against division by zero.", "加在根号内，避免除以零。")};
     type.shapeRule = [](const RuleInput& in) -> Shapes {

@@ -18,6 +18,7 @@ void addOutput(std::vector<CellType>& out) {
     type.summaryZh = "给词表中每个词打分：x · weightᵀ。";
     type.inputs = {{"x"}};
     type.outputs = {{"logits"}};
+    type.amp = {.isHalfAtO1 = true, .atAuto = AmpTraits::Auto::Half};
     type.params = {integerParam("hidden_size", 1, "Size of the last dimension of x.", "x 最后一维的大小。"),
                    integerParam("vocab_size", 1, "Words of the vocabulary.", "词表大小。"),
                    choiceParam("kind", {"plain", "normalised", "tied"},

@@ -5,6 +5,7 @@
 #include "models/recipe/estimate.h"
 #include "models/recipe/lora.h"
 #include "models/recipe/parameter_table.h"
+#include "models/recipe/precision.h"
 
 #include <vector>
 
@@ -31,6 +32,7 @@ Status checkModel(const Recipe& recipe) {
     CELLOOM_TRY(treatment, treatmentOf(recipe, model));
     if (treatment.hasAdapters() && recipe.text("model.weights").empty())
         return fail("No weights are named for the base that the adapters stand beside.", "Give the base's folder.", "model.weights");
+    if (auto precision = precisionOf(model, treatment, precisionSettingsOf(recipe)); !precision) return tl::unexpected(precision.error());
     return checkTreatment(model, treatment);
 }
 

@@ -26,14 +26,14 @@ double zLossOf(const Recipe& recipe, const graph::ExpandedModel& model) {
 MemoryOptions memoryOptions(const Recipe& recipe, const graph::ExpandedModel& model) {
     MemoryOptions options;
     options.symbols = {{"B", recipe.integer("train.batch_size")}, {"T", recipe.integer("train.sequence_length")}};
-    options.isO2 = recipe.text("precision.amp_level") == "O2";
+    options.precision = precisionSettingsOf(recipe);
     options.isAccumulated = recipe.integer("train.accumulation") > 1;
     options.hasDocumentAttention = recipe.text("data.attention") == "document";
     options.hasZLoss = zLossOf(recipe, model) > 0;
     options.evaluates = !recipe.list("data.validation").empty() || recipe.real("data.validation_fraction") > 0;
     options.isGpu = recipe.text("device") == "cuda";
     if (usesLora(recipe) && recipe.text("lora.base_type") != "float32") options.frozenBytes = kHalfBytes;
-    options.updateCopies = recipe.text("optimizer.type") != "AdamW";
+    options.optimizer = optimizerMemoryOf(recipe);
     return options;
 }
 
@@ -59,6 +59,7 @@ Result<Estimate> estimate(const Recipe& recipe) {
     CELLOOM_TRY(model, modelOf(recipe));
     CELLOOM_TRY(treatment, treatmentOf(recipe, model));
     const MemoryOptions options = memoryOptions(recipe, model);
+    if (auto precision = precisionOf(model, treatment, options.precision); !precision) return tl::unexpected(precision.error());
     const std::int64_t accumulation = recipe.integer("train.accumulation");
 
     Estimate out;
@@ -113,7 +114,7 @@ Result<PredictionEstimate> estimatePrediction(const graph::ExpandedModel& model,
     plain.cells.resize(model.cells.size());
     for (const char* dtype : {"float32", "bfloat16", "float16"}) {
         const bool isFloat = std::string(dtype) == "float32";
-        options.isO2 = !isFloat;
+        if (!isFloat) options.precision = {AmpLevel::O2, *floatTypeNamed(dtype), {}, {}};
         const MemoryPlan plan = planPrediction(model, plain, options);
         out.types.push_back({dtype, out.parameters * (isFloat ? kFloatBytes : kHalfBytes), cached * (isFloat ? kFloatBytes : kHalfBytes),
                              plan.peak.activations});

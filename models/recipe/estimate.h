@@ -20,7 +20,7 @@ struct Estimate {
     // Bytes of tensors, each part by itself:
     std::int64_t weightBytes = 0;     // float32 masters, and at O2 the copies in the half type
     std::int64_t gradientBytes = 0;   // float32
-    std::int64_t optimizerBytes = 0;  // two float32 moments
+    std::int64_t optimizerBytes = 0;  // the optimizer's state, float32
     std::int64_t activationBytes = 0; // kept for the backward pass of one micro-batch, with the loss
     // The most that they take together, and when: not the sum, for gradients come while activations go. The program itself adds about
     // 300 MB, the corpus 4 bytes a token.

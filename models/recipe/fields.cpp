@@ -395,28 +395,74 @@ void addLora(std::vector<Entry>& out) {
 }
 
 void addOptimizer(std::vector<Entry>& out) {
+    constexpr const char* whenMoments = "optimizer.type=AdamW|AdamWeightDecay|Adam|Lion";
     out.push_back(Entry("optimizer", "optimizer.type", choice, word("AdamW"), "Optimizer", "优化器",
-                        "AdamW corrects the bias of its moments; AdamWeightDecay is MindSpore's, without that correction.",
-                        "AdamW 对矩估计做偏差修正；AdamWeightDecay 与 MindSpore 相同，不做修正。")
-                      .choices({"AdamW", "AdamWeightDecay"}));
+                        "AdamW corrects the bias of its moments; AdamWeightDecay is MindSpore's, without that correction; Adam adds the decay to the "
+                        "gradient. SGD and Momentum keep one moment. Lion steps by signs and wants 3 to 10 times smaller rates than AdamW. "
+                        "Adafactor keeps almost no state. RMSProp divides by a running root of squares.",
+                        "AdamW 对矩估计做偏差修正；AdamWeightDecay 与 MindSpore 相同，不做修正；Adam 把衰减加到梯度上。SGD 和 Momentum 只保存一个动量。Lion "
+                        "按符号更新，学习率应比 AdamW 小 3 到 10 倍。Adafactor 几乎不占状态内存。RMSProp 除以梯度平方滑动平均的根。")
+                      .choices({"AdamW", "AdamWeightDecay", "Adam", "SGD", "Momentum", "Lion", "Adafactor", "RMSProp"}));
     out.push_back(Entry("optimizer", "optimizer.lr", real, 3e-4, "Learning rate", "学习率",
                         "Peak of the learning rate, reached after warm-up.", "学习率的峰值，在预热之后达到。")
                       .range(0, 1e9));
-    out.push_back(Entry("optimizer", "optimizer.beta1", real, 0.9, "Beta 1", "Beta 1", "Decay of the gradient's running mean.",
-                        "梯度滑动平均的衰减系数。")
+    out.push_back(Entry("optimizer", "optimizer.beta1", real, 0.9, "Beta 1", "Beta 1",
+                        "Decay of the gradient's running mean; of Lion: its part in the step.", "梯度滑动平均的衰减系数；对 Lion：动量在更新中的比例。")
                       .range(0, 0.9999999)
-                      .advanced());
-    out.push_back(Entry("optimizer", "optimizer.beta2", real, 0.95, "Beta 2", "Beta 2", "Decay of the squared gradient's running mean.",
-                        "梯度平方滑动平均的衰减系数。")
+                      .advanced()
+                      .when(whenMoments));
+    out.push_back(Entry("optimizer", "optimizer.beta2", real, 0.95, "Beta 2", "Beta 2",
+                        "Decay of the squared gradient's running mean; of Lion: of the gradient's (0.99 in its paper).",
+                        "梯度平方滑动平均的衰减系数；对 Lion：梯度滑动平均的衰减系数（论文中为 0.99）。")
                       .range(0, 0.9999999)
-                      .advanced());
+                      .advanced()
+                      .when(whenMoments));
     out.push_back(Entry("optimizer", "optimizer.eps", real, 1e-8, "Epsilon", "Epsilon", "Added to the denominator of the update.",
                         "加在更新分母上的小数。")
                       .range(1e-30, 1)
-                      .advanced());
+                      .advanced()
+                      .when("optimizer.type=AdamW|AdamWeightDecay|Adam|RMSProp"));
+    out.push_back(Entry("optimizer", "optimizer.momentum", real, 0.9, "Momentum", "动量",
+                        "Part of the last step's movement that goes on. 0: none, and no memory for it.", "上一步移动量中保留的比例。0：不用动量，也不占内存。")
+                      .range(0, 0.9999999)
+                      .when("optimizer.type=SGD|Momentum|RMSProp"));
+    out.push_back(Entry("optimizer", "optimizer.dampening", real, 0.0, "Dampening", "阻尼",
+                        "Part of the gradient that does not enter the momentum.", "梯度中不计入动量的比例。")
+                      .range(0, 1)
+                      .advanced()
+                      .when("optimizer.type=SGD"));
+    out.push_back(Entry("optimizer", "optimizer.nesterov", flag, false, "Nesterov", "Nesterov",
+                        "Look ahead along the momentum. Needs momentum and no dampening.", "沿动量方向预先看一步；需要动量，且阻尼为 0。")
+                      .advanced()
+                      .when("optimizer.type=SGD|Momentum"));
+    out.push_back(Entry("optimizer", "optimizer.alpha", real, 0.99, "Alpha", "Alpha",
+                        "Decay of the running mean of squared gradients (MindSpore calls it decay).", "梯度平方滑动平均的衰减系数（MindSpore 中称 decay）。")
+                      .range(0, 0.9999999)
+                      .advanced()
+                      .when("optimizer.type=RMSProp"));
+    out.push_back(Entry("optimizer", "optimizer.centered", flag, false, "Centred", "中心化",
+                        "Divide by the spread of the gradient: squares less the square of its own mean.", "除以梯度的标准差：平方均值减去均值的平方。")
+                      .advanced()
+                      .when("optimizer.type=RMSProp"));
+    out.push_back(Entry("optimizer", "optimizer.beta2_decay", real, -0.8, "Beta 2 decay", "Beta 2 衰减",
+                        "At step t the newest squared gradient counts t to this power.", "第 t 步时最新梯度平方的权重为 t 的该次幂。")
+                      .range(-10, 0)
+                      .advanced()
+                      .when("optimizer.type=Adafactor"));
+    out.push_back(Entry("optimizer", "optimizer.min_scale", real, 1e-3, "Least scale", "最小尺度",
+                        "The rate is relative to the root mean square of a weight, at least this.", "学习率相对于权重的均方根，该均方根至少取此值。")
+                      .range(1e-30, 1e6)
+                      .advanced()
+                      .when("optimizer.type=Adafactor"));
+    out.push_back(Entry("optimizer", "optimizer.update_clip", real, 1.0, "Update clipping", "更新裁剪",
+                        "An update whose root mean square is above this is scaled down to it.", "更新量的均方根超过该值时按比例缩小。")
+                      .range(1, 1e9)
+                      .advanced()
+                      .when("optimizer.type=Adafactor"));
     out.push_back(Entry("optimizer", "optimizer.weight_decay", real, 0.1, "Weight decay", "权重衰减",
-                        "Decoupled decay: each step takes lr × this part of the weight away.",
-                        "解耦的权重衰减：每步减去权重的 学习率 × 该值。")
+                        "AdamW, AdamWeightDecay, Lion, Adafactor: each step takes lr × this part of the weight away. Adam, SGD, Momentum, RMSProp: this part of "
+                        "the weight is added to its gradient.",
+                        "AdamW、AdamWeightDecay、Lion、Adafactor：每步减去权重的 学习率 × 该值。Adam、SGD、Momentum、RMSProp：把权重乘该值加到梯度上。")
                       .range(0, 100));
     out.push_back(
         Entry("optimizer", "optimizer.no_decay", textList, Texts{"**.*norm*.**", "**.bias"}, "Without decay", "不衰减的参数",
@@ -433,9 +479,13 @@ void addOptimizer(std::vector<Entry>& out) {
 }
 
 void addSchedule(std::vector<Entry>& out) {
-    out.push_back(Entry("schedule", "schedule.type", choice, word("cosine"), "Schedule", "学习率曲线", "How the rate falls after warm-up.",
-                        "预热之后学习率如何下降。")
-                      .choices({"constant", "linear", "cosine"}));
+    constexpr const char* whenRated = "schedule.type=exponential|natural_exp|inverse|step";
+    out.push_back(Entry("schedule", "schedule.type", choice, word("cosine"), "Schedule", "学习率曲线",
+                        "How the rate falls after warm-up. exponential: × rate ^ (s / d). natural_exp: × e ^ (−rate · s). inverse: / (1 + rate · s / d). step: × rate "
+                        "every d steps. piecewise: as listed. s counts steps, d is the decay length.",
+                        "预热之后学习率如何下降。exponential：× rate ^ (s / d)。natural_exp：× e ^ (−rate · s)。inverse：/ (1 + rate · s / d)。step：每 d 步 × "
+                        "rate。piecewise：按列表。s 为步数，d 为衰减长度。")
+                      .choices({"constant", "linear", "cosine", "polynomial", "exponential", "natural_exp", "inverse", "step", "piecewise"}));
     out.push_back(
         Entry(
             "schedule", "schedule.rule", choice, word("celloom"), "Counting rule", "计步规则",
@@ -445,38 +495,85 @@ void addSchedule(std::vector<Entry>& out) {
             "0）、mindformers（至少预热一步）、mindspore（衰减从首步算起，与预热并行）。")
             .choices({"celloom", "transformers", "mindformers", "mindspore"})
             .advanced());
+    out.push_back(Entry("schedule", "schedule.unit", choice, word("step"), "Counted in", "计数单位",
+                        "What warm-up, decay length and pieces are counted in. epoch: the rate stands still within an epoch, as with MindSpore's "
+                        "nn.cosine_decay_lr and the like.",
+                        "预热、衰减长度和分段以何计数。epoch：同一轮内学习率不变，与 MindSpore 的 nn.cosine_decay_lr 等相同。")
+                      .choices({"step", "epoch"})
+                      .advanced());
     out.push_back(Entry("schedule", "schedule.warmup_steps", integer, whole(0), "Warm-up", "预热步数",
-                        "Steps in which the rate rises to its peak. 0: by the warm-up part.",
-                        "学习率升到峰值所用的步数。0：由预热比例决定。")
+                        "Steps (or epochs) in which the rate rises to its peak. 0: by the warm-up part.",
+                        "学习率升到峰值所用的步数（或轮数）。0：由预热比例决定。")
                       .range(0, 1e12)
                       .unit("steps", "步"));
     out.push_back(Entry("schedule", "schedule.warmup_ratio", real, 0.0, "Warm-up part", "预热比例",
                         "Warm-up as a part of all steps, rounded down. Used when the warm-up steps are 0.",
                         "预热占总步数的比例，向下取整。预热步数为 0 时使用。")
                       .range(0, 1));
-    out.push_back(Entry("schedule", "schedule.min_lr", real, 0.0, "Lowest rate", "最低学习率", "The rate at the end of the fall.",
-                        "下降结束时的学习率。")
+    out.push_back(Entry("schedule", "schedule.min_lr", real, 0.0, "Lowest rate", "最低学习率",
+                        "The rate at the end of the fall; the others never fall below it.", "下降结束时的学习率；其他曲线不会低于它。")
                       .range(0, 1e9)
-                      .when("schedule.type=linear|cosine"));
+                      .when("schedule.type!=constant|piecewise"));
+    out.push_back(Entry("schedule", "schedule.power", real, 2.0, "Power", "幂次", "Of a polynomial fall; 1 is a straight line.", "多项式下降的幂次；1 即直线。")
+                      .range(1e-6, 1000)
+                      .when("schedule.type=polynomial"));
+    out.push_back(Entry("schedule", "schedule.decay_rate", real, 0.9, "Decay rate", "衰减率", "The rate in the formula of the schedule's type.",
+                        "曲线公式中的 rate。")
+                      .range(1e-12, 1e6)
+                      .when(whenRated));
+    out.push_back(Entry("schedule", "schedule.decay_steps", integer, whole(0), "Decay length", "衰减长度",
+                        "d: steps (or epochs) over which the rate falls, or after which it falls once. 0: what warm-up leaves of the run.",
+                        "d：学习率下降所用的步数（或轮数），或每次下降相隔的步数。0：预热之后的整个运行。")
+                      .range(0, 1e12)
+                      .unit("steps", "步")
+                      .when("schedule.type!=constant|piecewise"));
+    out.push_back(Entry("schedule", "schedule.staircase", flag, false, "Staircase", "阶梯",
+                        "Fall once every d steps instead of a little with each.", "每 d 步下降一次，而不是每步下降一点。")
+                      .advanced()
+                      .when("schedule.type=exponential|natural_exp|inverse"));
+    out.push_back(Entry("schedule", "schedule.extends", flag, false, "Extend at the end", "到期延长",
+                        "When the decay length is over, it is lengthened by itself and the rate rises again (MindSpore's update_decay_steps).",
+                        "衰减长度用完后再延长一个衰减长度，学习率随之回升（MindSpore 的 update_decay_steps）。")
+                      .advanced()
+                      .when("schedule.type=polynomial"));
+    out.push_back(Entry("schedule", "schedule.pieces", textList, Texts{}, "Pieces", "分段",
+                        "Rates by their ends, rising: 1000=3e-4 means 3e-4 before step 1000. The last rate stays to the end.",
+                        "按结束位置递增列出的学习率：1000=3e-4 表示第 1000 步之前为 3e-4。最后一个一直保持到结束。")
+                      .when("schedule.type=piecewise"));
 }
 
 void addPrecision(std::vector<Entry>& out) {
+    constexpr const char* whenMixed = "precision.amp_level!=O0";
     out.push_back(Entry("precision", "precision.amp_level", choice, word("O0"), "amp_level", "amp_level",
-                        "O0: everything in float32. O2: cells compute in the half type except normalisations; weights, gradients and the "
-                        "output stay float32.",
-                        "O0：全部用 float32。O2：除归一化外各单元用半精度计算；权重、梯度和输出保持 float32。")
-                      .choices({"O0", "O2"}));
+                        "Which cells compute in the half type. O0: none. O1: matrix products, attention and ReLU, whose outputs go back to float32. "
+                        "O2: all but normalisations. O3: all. auto: cell by cell, products in half, Softmax and normalisations in float32, the others "
+                        "as their inputs. Weights, gradients and the network's output are float32 at each level.",
+                        "哪些单元用半精度计算。O0：无。O1：矩阵乘、注意力和 ReLU，输出转回 float32。O2：除归一化外全部。O3：全部。auto：逐单元，矩阵乘用半精度，"
+                        "Softmax 和归一化用 float32，其余随输入。任何级别下权重、梯度和网络输出都是 float32。")
+                      .choices({"O0", "O1", "O2", "O3", "auto"}));
     out.push_back(Entry("precision", "precision.half_type", choice, word("bfloat16"), "Half type", "半精度类型",
                         "bfloat16 has float32's range; float16 is finer but overflows, and needs a loss scale.",
                         "bfloat16 的范围与 float32 相同；float16 更精细但会溢出，需要损失缩放。")
                       .choices({"bfloat16", "float16"})
-                      .when("precision.amp_level=O2"));
+                      .when(whenMixed));
+    out.push_back(Entry("precision", "precision.allow", textList, Texts{}, "Also in half", "允许半精度",
+                        "Cells that compute in the half type whatever the level says: types such as Softmax, or path patterns such as "
+                        "layers.{0..3}.**. A rule's dtype wins over this list.",
+                        "无论级别如何都用半精度计算的单元：类型（如 Softmax）或路径模式（如 layers.{0..3}.**）。规则中的 dtype 优先。")
+                      .advanced()
+                      .when(whenMixed));
+    out.push_back(Entry("precision", "precision.deny", textList, Texts{}, "Kept in float32", "保持 float32",
+                        "Cells that compute in float32 whatever the level says: types or path patterns. Wins over the list of allowed ones.",
+                        "无论级别如何都用 float32 计算的单元：类型或路径模式；优先于允许列表。")
+                      .advanced()
+                      .when(whenMixed));
     out.push_back(
-        Entry(
-            "precision", "precision.loss_scale", choice, word("none"), "Loss scale", "损失缩放",
-            "Factor on the loss that keeps small float16 gradients above zero. dynamic halves on overflow and grows after a quiet window.",
-            "乘在损失上的系数，使较小的 float16 梯度不致归零。dynamic：溢出时减小，平稳一段后增大。")
-            .choices({"none", "fixed", "dynamic"}));
+        Entry("precision", "precision.loss_scale", choice, word("auto"), "Loss scale", "损失缩放",
+              "Factor on the loss that keeps small float16 gradients above zero. auto: as MindSpore, dynamic from 2^24 with factor 2 and window 2000 at "
+              "O2 with float16, none otherwise. dynamic falls on overflow and grows after a quiet window.",
+              "乘在损失上的系数，使较小的 float16 梯度不致归零。auto：与 MindSpore 相同，O2 加 float16 时从 2^24 开始动态缩放（倍率 2，窗口 2000），否则不缩放。"
+              "dynamic：溢出时减小，平稳一段后增大。")
+            .choices({"auto", "none", "fixed", "dynamic"}));
     out.push_back(Entry("precision", "precision.loss_scale_value", real, 65536.0, "Scale", "缩放值",
                         "The fixed scale, or the first of a dynamic one.", "固定的缩放值，或动态缩放的初始值。")
                       .range(1, 1e30)
@@ -493,6 +590,11 @@ void addPrecision(std::vector<Entry>& out) {
                       .unit("steps", "步")
                       .advanced()
                       .when("precision.loss_scale=dynamic"));
+    out.push_back(Entry("precision", "precision.drop_overflow_update", flag, true, "Skip overflows", "跳过溢出步",
+                        "With a fixed scale: a step whose gradients overflow changes nothing and the run goes on. Off: such a step ends the run.",
+                        "固定缩放时：梯度溢出的一步不做更新，继续运行。关闭：遇到溢出即结束运行。")
+                      .advanced()
+                      .when("precision.loss_scale=fixed"));
 }
 
 void addMonitors(std::vector<Entry>& out) {

@@ -1,6 +1,7 @@
 #include "models/recipe/memory_plan.h"
 
 #include "models/base/capped.h"
+#include "models/base/half_support.h"
 #include "models/catalog/catalog.h"
 #include "models/recipe/parameter_table.h"
 
@@ -11,7 +12,7 @@
 namespace celloom::recipe {
 namespace {
 
-constexpr std::int64_t kFloatBytes = 4, kHalfBytes = 2, kDoubleBytes = 8, kIdBytes = 8;
+constexpr std::int64_t kFloatBytes = 4, kDoubleBytes = 8, kIdBytes = 8;
 
 enum class Kind { Weights, Gradients, Optimizer, Activations };
 
@@ -98,18 +99,14 @@ struct CellPlan {
     const Treatment* treatment = nullptr;
     catalog::CellCost cost;
     std::int64_t typeBytes = kFloatBytes; // of what it computes with
+    std::int64_t wireBytes = kFloatBytes; // of what it gives
     std::int64_t weightValues = 0;        // of its own weights
     std::int64_t adapterValues = 0;       // of its adapter
     std::int64_t learningValues = 0;      // of its own weights, those that learn
+    bool multipliesInFloat = false;       // attention in float16 without instructions for it (engine/kernels/linear)
     bool learnsMatrix = false;            // a weight of two dimensions or more is among these
     int segment = -1; // of recomputed cells: those of one number run again together
 };
-
-std::int64_t typeBytesOf(const graph::CellInstance& cell, const Treatment& treatment, bool isO2) {
-    if (!treatment.dtype.empty()) return treatment.dtype == "float32" ? kFloatBytes : kHalfBytes;
-    const bool isNorm = cell.type == "RMSNorm" || cell.type == "LayerNorm"; // float32 at every level
-    return isO2 && !isNorm ? kHalfBytes : kFloatBytes;
-}
 
 /// "layers.3.": up to the first number of a repeated cell; the whole path where there is none.
 std::string layerOf(const std::string& path) {
@@ -121,6 +118,14 @@ std::string layerOf(const std::string& path) {
         from = dot + 1;
     }
     return path;
+}
+
+/// Numbers that the optimizer keeps for one weight.
+std::int64_t stateValuesOf(const std::vector<std::int64_t>& dims, const OptimizerMemory& optimizer) {
+    const std::int64_t values = sizeCapped(dims);
+    if (!optimizer.isFactored || dims.size() < 2) return multiplyCapped(values, optimizer.isFactored ? 1 : optimizer.states);
+    const std::int64_t columns = std::max<std::int64_t>(dims.back(), 1), rows = std::max<std::int64_t>(dims[dims.size() - 2], 1);
+    return addCapped(values / columns, values / rows);
 }
 
 class Simulation {
@@ -159,7 +164,9 @@ private:
     std::vector<std::vector<std::int64_t>> m_dims;
     std::vector<CellPlan> m_cells;
     std::vector<std::size_t> m_lastUse;
-    std::int64_t m_trainable = 0; // numbers
+    std::int64_t m_trainable = 0;       // numbers
+    std::int64_t m_largest = 0;         // of these, in one weight
+    std::int64_t m_optimizerValues = 0; // numbers in the optimizer's state
 
     std::vector<Held> m_values;
     std::vector<std::vector<Storage>> m_kept; // by cell, for its backward pass
@@ -181,6 +188,8 @@ Simulation::Simulation(const graph::ExpandedModel& model, const TreatmentTable& 
         }
         m_sizes.push_back(sizeCapped(dims));
     }
+    const auto precision = precisionOf(model, treatment, options.precision);
+    CELLOOM_CHECK(precision.has_value());
     int segment = -1;
     std::string layer;
     for (std::size_t i = 0; i < model.cells.size(); ++i) {
@@ -194,7 +203,9 @@ Simulation::Simulation(const graph::ExpandedModel& model, const TreatmentTable& 
             return out;
         };
         CellPlan plan{&cell, &treatment.cells[i], type->cost(cell, dimsOf(cell.inputs), dimsOf(cell.outputs)),
-                      typeBytesOf(cell, treatment.cells[i], options.isO2)};
+                      bytesOf(precision->cells[i].compute), bytesOf(precision->cells[i].wire)};
+        plan.multipliesInFloat = cell.type == "Attention" && precision->cells[i].compute == FloatType::Float16 && !options.isGpu &&
+                                 !processorHalfSupport().float16;
         for (const graph::WeightSpec& weight : cell.weights) plan.weightValues = addCapped(plan.weightValues, sizeCapped(weight.dims));
         if (treatment.cells[i].recompute) {
             if (m_cells.empty() || m_cells.back().segment < 0 || layerOf(cell.path) != layer) ++segment;
@@ -213,7 +224,11 @@ Simulation::Simulation(const graph::ExpandedModel& model, const TreatmentTable& 
         CellPlan& plan = m_cells[static_cast<std::size_t>(row.cell)];
         const std::int64_t values = sizeCapped(row.dims);
         if (row.isAdapter) plan.adapterValues = addCapped(plan.adapterValues, values);
-        if (row.isTrainable) m_trainable = addCapped(m_trainable, values);
+        if (row.isTrainable) {
+            m_trainable = addCapped(m_trainable, values);
+            m_largest = std::max(m_largest, values);
+            m_optimizerValues = addCapped(m_optimizerValues, stateValuesOf(row.dims, options.optimizer));
+        }
         if (row.isAdapter || !row.isTrainable) continue;
         plan.learningValues = addCapped(plan.learningValues, values);
         plan.learnsMatrix = plan.learnsMatrix || row.dims.size() > 1;
@@ -229,7 +244,7 @@ void Simulation::begin(bool isTraining) {
         frozen = addCapped(frozen, plan.weightValues - plan.learningValues);
     }
     m_ledger.take(Kind::Weights, addCapped(multiplyCapped(weights, kFloatBytes), multiplyCapped(frozen, m_options.frozenBytes)));
-    if (isTraining) m_ledger.take(Kind::Optimizer, multiplyCapped(m_trainable, 2 * kFloatBytes));
+    if (isTraining) m_ledger.take(Kind::Optimizer, multiplyCapped(m_optimizerValues, kFloatBytes));
 }
 
 MemoryPlan Simulation::train() {
@@ -245,7 +260,9 @@ MemoryPlan Simulation::train() {
     m_ledger.enter(MemoryPhase::Backward);
     backward();
     m_ledger.enter(MemoryPhase::Update);
-    if (m_options.updateCopies) m_ledger.touch(Kind::Optimizer, 2 * gradients);
+    const OptimizerMemory& optimizer = m_options.optimizer;
+    const std::int64_t copied = optimizer.isFactored ? multiplyCapped(m_largest, kFloatBytes) : gradients;
+    if (optimizer.updateCopies > 0) m_ledger.touch(Kind::Optimizer, multiplyCapped(copied, optimizer.updateCopies));
     if (m_options.evaluates) {
         m_ledger.enter(MemoryPhase::Evaluation);
         forward(false);
@@ -325,11 +342,12 @@ void Simulation::runCell(std::size_t index, bool keeps) {
 
     Storage own; // statistics, masks, repeated keys: what the cell makes and keeps
     if (plan.cost.keptValues > 0) own = activation(multiplyCapped(plan.cost.keptValues, plan.typeBytes));
+    std::vector<Storage> computed; // the outputs before they are brought to the type of their wires
     for (std::size_t port = 0; port < cell.outputs.size(); ++port) {
         const graph::ValueId id = cell.outputs[port];
         Held& out = held(id);
         out.isFloat = true;
-        out.typeBytes = plan.typeBytes;
+        out.typeBytes = plan.wireBytes;
         out.needsGradient = needsGradient;
         const bool isWeight = cell.type == "Embedding" && port == 1; // of a tied head
         if (isWeight)
@@ -338,17 +356,23 @@ void Simulation::runCell(std::size_t index, bool keeps) {
             out.storage = inputs[0].storage;
         else
             out.storage = activation(multiplyCapped(valuesOf(id), plan.typeBytes));
+        computed.push_back(out.storage);
+        if (plan.wireBytes != plan.typeBytes) out.storage = activation(multiplyCapped(valuesOf(id), plan.wireBytes));
     }
     if (plan.cost.forwardWorkspace > 0) m_ledger.touch(Kind::Activations, multiplyCapped(plan.cost.forwardWorkspace, plan.typeBytes));
     if (plan.treatment->lora) addAdapter(plan, inputs[0], keeps, kept);
     if (!keeps || !needsGradient) return;
 
+    const bool keepsFloat = (cell.type == "RMSNorm" && plan.typeBytes != kFloatBytes) || plan.multipliesInFloat; // its inputs in float32
     const auto& forWeights = plan.cost.keptForWeights;
     for (const int port : plan.cost.keptInputs) {
         const bool isForWeights = std::find(forWeights.begin(), forWeights.end(), port) != forWeights.end();
-        if (!isForWeights || plan.learnsMatrix) kept.push_back(inputs[static_cast<std::size_t>(port)].storage);
+        if (isForWeights && !plan.learnsMatrix) continue;
+        const Held& input = inputs[static_cast<std::size_t>(port)];
+        const graph::ValueId id = cell.inputs[static_cast<std::size_t>(port)];
+        kept.push_back(keepsFloat ? activation(multiplyCapped(valuesOf(id), kFloatBytes)) : input.storage);
     }
-    for (const int port : plan.cost.keptOutputs) kept.push_back(held(cell.outputs[static_cast<std::size_t>(port)]).storage);
+    for (const int port : plan.cost.keptOutputs) kept.push_back(computed[static_cast<std::size_t>(port)]);
     kept.push_back(own);
     if (inputNeedsGradient) kept.insert(kept.end(), copies.begin(), copies.end());
     m_kept[index] = std::move(kept);
@@ -442,6 +466,8 @@ void Simulation::backwardCell(std::size_t index) {
         gradient = {};
     }
     if (outer.empty()) return;
+    if (plan.wireBytes != plan.typeBytes)
+        for (Storage& gradient : outer) gradient = activation(gradient.bytes() / plan.wireBytes * plan.typeBytes);
     if (plan.segment >= 0 && m_borders.contains(plan.segment)) recompute(index);
 
     std::vector<std::pair<graph::ValueId, Storage>> gradients;
@@ -525,6 +551,18 @@ void Simulation::recompute(std::size_t last) {
 }
 
 } // namespace
+
+OptimizerMemory optimizerMemoryOf(const Recipe& recipe) {
+    const std::string& type = recipe.text("optimizer.type");
+    const int momentum = recipe.real("optimizer.momentum") > 0 ? 1 : 0;
+    if (type == "AdamWeightDecay") return {2, false, 2};
+    if (type == "SGD" || type == "Momentum") return {momentum, false, 0};
+    if (type == "Lion") return {1, false, 1};
+    if (type == "Adafactor") return {0, true, 2};
+    if (type == "RMSProp") // the root and, where it is decayed, the gradient
+        return {1 + momentum + (recipe.flag("optimizer.centered") ? 1 : 0), false, recipe.real("optimizer.weight_decay") > 0 ? 2 : 1};
+    return {};
+}
 
 MemoryPlan planTraining(const graph::ExpandedModel& model, const TreatmentTable& treatment, const MemoryOptions& options) {
     return Simulation(model, treatment, options).train();

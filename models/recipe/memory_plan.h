@@ -4,7 +4,7 @@
 #pragma once
 
 #include "models/graph/expand.h"
-#include "models/recipe/rules.h"
+#include "models/recipe/precision.h"
 
 #include <array>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace celloom::recipe {
 
 /// Bytes.
 struct MemoryParts {
-    std::int64_t weights = 0; // float32 masters, and at O2 their copies in the half type
+    std::int64_t weights = 0; // float32 masters, and the copies of cells that compute in a half type
     std::int64_t gradients = 0;
     std::int64_t optimizer = 0;
     std::int64_t activations = 0; // what the backward pass needs, the loss, and what exists only for a moment
@@ -25,15 +25,23 @@ struct MemoryParts {
 enum class MemoryPhase { Forward, Backward, Update, Evaluation };
 inline constexpr std::size_t kMemoryPhases = 4;
 
+/// What an optimizer keeps and makes.
+struct OptimizerMemory {
+    int states = 2;           // float32 numbers kept for each number that learns
+    bool isFactored = false;  // of a matrix only the sums of rows and of columns are kept, and one weight at a time is updated (Adafactor)
+    int updateCopies = 0;     // tensors of every weight's size that exist during an update
+};
+OptimizerMemory optimizerMemoryOf(const Recipe& recipe);
+
 struct MemoryOptions {
     std::map<std::string, std::int64_t> symbols; // what the model's free dimensions stand for: {"B": 8, "T": 512}
-    bool isO2 = false;
+    PrecisionSettings precision;      // whose lists are known to fit the model
     bool isAccumulated = false;       // gradients of an earlier micro-batch wait while the next one runs
     bool hasDocumentAttention = false; // a mask of document borders
     bool hasZLoss = false;
     bool evaluates = false;
     bool isGpu = false;
-    bool updateCopies = false;     // the optimizer makes two tensors of each weight's size in an update (AdamWeightDecay)
+    OptimizerMemory optimizer;
     std::int64_t frozenBytes = 4;  // of a number in a weight that does not learn
     bool lastPositionOnly = false; // of a prediction: the head computes one position
 };

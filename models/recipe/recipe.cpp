@@ -7,6 +7,7 @@
 #include "models/recipe/list_text.h"
 #include "models/recipe/lora.h"
 #include "models/recipe/measures.h"
+#include "models/recipe/schedule.h"
 #include "models/recipe/typed_script.h"
 
 #include <algorithm>
@@ -22,6 +23,7 @@ using nlohmann::ordered_json;
 using Texts = std::vector<std::string>;
 
 constexpr int kRecipeSchema = 1;
+constexpr std::int64_t kAnyNumberOfSteps = 1LL << 50; // where the length of the run is not known yet
 constexpr std::size_t kMaxItems = 100000;      // of a list
 constexpr std::size_t kMaxTextBytes = 1 << 20; // of one text
 
@@ -506,14 +508,27 @@ std::vector<Problem> Recipe::validate() const {
     const std::int64_t warmup = integer("schedule.warmup_steps"), steps = integer("train.max_steps");
     if (warmup > 0 && real("schedule.warmup_ratio") > 0)
         add(Error, "schedule.warmup_ratio", "Warm-up is given as steps and as a part of the run.", "Set one of the two to 0.");
-    if (steps > 0 && warmup >= steps)
+    if (steps > 0 && warmup >= steps && text("schedule.unit") == "step")
         add(Error, "schedule.warmup_steps", "Warm-up takes " + std::to_string(warmup) + " steps of a run of " + std::to_string(steps) + ".",
             "Make schedule.warmup_steps smaller than train.max_steps.");
-    if (text("schedule.type") != "constant" && real("schedule.min_lr") > real("optimizer.lr"))
+    const std::string& curve = text("schedule.type");
+    if ((curve == "step" && integer("schedule.decay_steps") == 0) || curve == "piecewise")
+        if (auto schedule = scheduleOf(*this, kAnyNumberOfSteps); !schedule && !schedule.error().place.starts_with("schedule.warmup"))
+            add(Error, schedule.error().place.c_str(), schedule.error().message, schedule.error().hint);
+    if (curve != "constant" && curve != "piecewise" && real("schedule.min_lr") > real("optimizer.lr"))
         add(Error, "schedule.min_lr", "The lowest rate " + toText("schedule.min_lr") + " is above the peak " + toText("optimizer.lr") + ".",
             "Lower schedule.min_lr or raise optimizer.lr.");
-    const bool isHalf = text("precision.amp_level") == "O2" && text("precision.half_type") == "float16";
-    if (isHalf && text("precision.loss_scale") == "none")
+    const bool hasNesterov = flag("optimizer.nesterov") && (text("optimizer.type") == "SGD" || text("optimizer.type") == "Momentum");
+    const double dampening = text("optimizer.type") == "SGD" ? real("optimizer.dampening") : 0;
+    if (hasNesterov && (real("optimizer.momentum") == 0 || dampening > 0))
+        add(Error, "optimizer.nesterov", "Nesterov's way needs momentum above 0 and no dampening.",
+            "Raise the momentum, set the dampening to 0, or switch it off.");
+    const bool isMixed = text("precision.amp_level") != "O0", isHalf = isMixed && text("precision.half_type") == "float16";
+    for (const char* list : {"precision.allow", "precision.deny"})
+        if (!isMixed && !isDefault(list))
+            add(Warning, list, "This list has no effect at amp_level O0.", "Choose another level, or give single cells a rule with dtype=.");
+    const std::string& scaling = text("precision.loss_scale");
+    if (isHalf && (scaling == "none" || (scaling == "auto" && text("precision.amp_level") != "O2")))
         add(Warning, "precision.loss_scale", "Small gradients vanish in float16 without a loss scale.",
             "Choose a dynamic loss scale, or bfloat16.");
     if (integer("sample.every_steps") > 0 && list("sample.prompts").empty())

@@ -23,9 +23,9 @@ std::int64_t totalOf(const Recipe& recipe, std::int64_t stepsPerEpoch) {
     return asked > 0 ? asked : recipe.integer("train.epochs") * stepsPerEpoch;
 }
 
-double rateOf(const Recipe& recipe, std::int64_t step, std::int64_t total) {
+double rateOf(const Recipe& recipe, std::int64_t step, std::int64_t total, std::int64_t stepsPerEpoch) {
     if (total <= 0) return std::numeric_limits<double>::quiet_NaN();
-    const auto schedule = scheduleOf(recipe, total);
+    const auto schedule = scheduleOf(recipe, total, stepsPerEpoch);
     return schedule ? schedule->rateAt(std::min(step, total - 1)) : std::numeric_limits<double>::quiet_NaN();
 }
 
@@ -52,13 +52,15 @@ ResumeEffect resumeEffect(const Settings& before, const Recipe& now, std::int64_
         if (was == before.end() || was->second == is) continue;
         effect.changes.push_back({field.key, was->second, is});
         if (isOfRate(field.key)) effect.keepsFixedRate = false;
-        if (field.key.starts_with("precision.loss_scale")) effect.restartsLossScale = true;
+        const bool isOfLevel = field.key == "precision.amp_level" || field.key == "precision.half_type";
+        const bool followsLevel = now.text("precision.loss_scale") == "auto";
+        if (field.key.starts_with("precision.loss_scale") || (isOfLevel && followsLevel)) effect.restartsLossScale = true;
     }
     const Recipe earlier = recipeOf(before, now);
     effect.totalBefore = totalOf(earlier, stepsPerEpoch);
     effect.total = totalOf(now, stepsPerEpoch);
-    effect.rateBefore = rateOf(earlier, step, effect.totalBefore);
-    effect.rate = rateOf(now, step, effect.total);
+    effect.rateBefore = rateOf(earlier, step, effect.totalBefore, stepsPerEpoch);
+    effect.rate = rateOf(now, step, effect.total, stepsPerEpoch);
     return effect;
 }
 

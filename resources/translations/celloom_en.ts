@@ -42,6 +42,23 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::PrecisionPanel</name>
+        <message numerus="yes">
+            <source>%n cell(s) in %1</source>
+            <translation>
+                <numerusform>%n cell in %1</numerusform>
+                <numerusform>%n cells in %1</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%1: %n cell(s)</source>
+            <translation>
+                <numerusform>%1: %n cell</numerusform>
+                <numerusform>%1: %n cells</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::RecipeForm</name>
         <message numerus="yes">
             <source>%n more field(s)</source>
@@ -63,6 +80,13 @@
     </context>
     <context>
         <name>celloom::ui::RunTexts</name>
+        <message numerus="yes">
+            <source>%n cell(s) in %1</source>
+            <translation>
+                <numerusform>%n cell in %1</numerusform>
+                <numerusform>%n cells in %1</numerusform>
+            </translation>
+        </message>
         <message numerus="yes">
             <source>Read %n token file(s)</source>
             <translation>

@@ -1439,6 +1439,69 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::PrecisionPanel</name>
+        <message>
+            <source>Cells</source>
+            <translation>单元</translation>
+        </message>
+        <message>
+            <source>Type</source>
+            <translation>类型</translation>
+        </message>
+        <message>
+            <source>Computes in</source>
+            <translation>计算</translation>
+        </message>
+        <message>
+            <source>Gives</source>
+            <translation>输出</translation>
+        </message>
+        <message>
+            <source>Because of</source>
+            <translation>依据</translation>
+        </message>
+        <message>
+            <source>Types that the cells compute in</source>
+            <translation>各单元的计算类型</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n cell(s) in %1</source>
+            <translation>
+                <numerusform>%1：%n 个单元</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>, </source>
+            <translation>，</translation>
+        </message>
+        <message>
+            <source>This processor has no instructions for %1: it saves memory here, but no time.</source>
+            <translation>此处理器没有 %1 指令：能省内存，但不省时间。</translation>
+        </message>
+        <message>
+            <source>list: in half</source>
+            <translation>列表：半精度</translation>
+        </message>
+        <message>
+            <source>list: float32</source>
+            <translation>列表：float32</translation>
+        </message>
+        <message>
+            <source>rule</source>
+            <translation>规则</translation>
+        </message>
+        <message>
+            <source>level</source>
+            <translation>级别</translation>
+        </message>
+        <message numerus="yes">
+            <source>%1: %n cell(s)</source>
+            <translation>
+                <numerusform>%1：%n 个单元</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::RecipeForm</name>
         <message>
             <source>Fewer fields</source>
@@ -1806,6 +1869,24 @@
     </context>
     <context>
         <name>celloom::ui::RunTexts</name>
+        <message numerus="yes">
+            <source>%n cell(s) in %1</source>
+            <translation>
+                <numerusform>%1：%n 个单元</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>amp_level %1: %2.</source>
+            <translation>amp_level %1：%2。</translation>
+        </message>
+        <message>
+            <source>, </source>
+            <translation>，</translation>
+        </message>
+        <message>
+            <source>This machine has no instructions for %1: it saves memory here, but no time.</source>
+            <translation>这台机器没有 %1 指令：能省内存，但不省时间。</translation>
+        </message>
         <message numerus="yes">
             <source>Read %n token file(s)</source>
             <translation>

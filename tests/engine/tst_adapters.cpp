@@ -249,14 +249,19 @@ private Q_SLOTS:
     // Case 11: adapters are float32, whatever the base is kept in, and what they learn is near.
     void adaptersTrainInFloat32BesideAHalfBase_data() {
         QTest::addColumn<int>("type");
-        QTest::newRow("bfloat16") << int(at::kBFloat16);
-        QTest::newRow("float16") << int(at::kHalf);
+        QTest::addColumn<QString>("level");
+        for (const char* level : {"O0", "O1", "O2", "O3", "auto"}) {
+            QTest::addRow("bfloat16, %s", level) << int(at::kBFloat16) << QString(level);
+            QTest::addRow("float16, %s", level) << int(at::kHalf) << QString(level);
+        }
     }
     void adaptersTrainInFloat32BesideAHalfBase() {
         QFETCH(int, type);
+        QFETCH(QString, level);
         const Case fixture("lora_internlm_options");
         NetworkOptions options;
-        options.baseType = static_cast<at::ScalarType>(type);
+        options.baseType = options.halfType = static_cast<at::ScalarType>(type);
+        options.ampLevel = *recipe::ampLevelNamed(level.toStdString());
         const auto network = fixture.trainable(options);
         const double loss = lossOf(*network, fixture.batch(0));
         QVERIFY(std::abs(loss - fixture.expected["losses_f32"][0].get<double>()) < 0.02); // the weights have 8 or 11 bits

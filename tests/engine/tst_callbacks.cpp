@@ -190,7 +190,7 @@ private Q_SLOTS:
         for (const bool scales : {false, true}) { // also under a loss scale, where MindSpore's sees nothing
             Small small;
             ModelOptions options = Small::options(2, 1e-2);
-            if (scales) options.lossScale = LossScale::dynamic(1024, 2, 1000);
+            if (scales) options.lossScale = *LossScale::dynamic(1024, 2, 1000);
             Model model(*small.network, squares(), small.optimizer.get(), {}, options);
             const at::Tensor before = small.network->parameters()[0].tensor.detach().clone();
             auto rows = must(TensorDataset::create({{"features", drawn({4, 3}, 1)}, {"label", drawn({4, 1}, 2).fill_(NAN)}}));

@@ -117,6 +117,21 @@ private Q_SLOTS:
             onText(with("transformer-tiny", {{"data", {{"attention", "document"}, {"documents", "paragraph"}}},
                                              {"rules", {"layers.{0..1}.**: freeze"}},
                                              {"train", {{"batch_size", 4}, {"accumulation", 1}, {"sequence_length", 256}}}})));
+        add("Baichuan tiny, O1 in float16, Lion, accumulated",
+            onText(with("baichuan-tiny", {{"precision", {{"amp_level", "O1"}, {"half_type", "float16"}}}, {"optimizer", {{"type", "Lion"}}}})));
+        add("Baichuan tiny, auto, Adafactor",
+            onText(with("baichuan-tiny", {{"precision", {{"amp_level", "auto"}}},
+                                          {"optimizer", {{"type", "Adafactor"}}},
+                                          {"train", {{"batch_size", 4}, {"accumulation", 1}, {"sequence_length", 256}}}})));
+        add("InternLM2 tiny, O3 in float16, centred RMSProp",
+            onTokens(with("internlm2-tiny", {{"precision", {{"amp_level", "O3"}, {"half_type", "float16"}}},
+                                             {"optimizer", {{"type", "RMSProp"}, {"centered", true}}},
+                                             {"train", {{"batch_size", 4}, {"accumulation", 1}, {"sequence_length", 128}}}}),
+                     4096));
+        add("Transformer tiny, O2, SGD without momentum, a cell kept in float32",
+            onText(with("transformer-tiny", {{"precision", {{"amp_level", "O2"}, {"deny", {"layers.1.**"}}}},
+                                             {"optimizer", {{"type", "SGD"}, {"momentum", 0}}},
+                                             {"train", {{"batch_size", 4}, {"accumulation", 1}, {"sequence_length", 256}}}})));
         add("Baichuan 110 M, one short row",
             onTokens(with("baichuan-110m", {{"train", {{"batch_size", 1}, {"accumulation", 1}, {"sequence_length", 64}, {"max_steps", 1}}}}), 16000));
     }

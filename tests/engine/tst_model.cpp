@@ -260,7 +260,7 @@ private Q_SLOTS:
                 return of(other.model(loss).train(1, *rows));
             }
             ModelOptions options = Small::options(2, 1e-2);
-            options.lossScale = LossScale::dynamic(1024, 2, 1000);
+            options.lossScale = *LossScale::dynamic(1024, 2, 1000);
             return of(Model(*small.network, loss, small.optimizer.get(), {}, options).train(1, *rows));
         }();
         QVERIFY2(status.has_value() == said.isEmpty(), status ? "accepted" : status.error().text().c_str());
@@ -469,7 +469,7 @@ private Q_SLOTS:
 
     void anOverflowUnderALossScaleSkipsTheUpdateAndGoesOn() { // cases.md 9
         ModelOptions settings = options(2, 1);
-        settings.lossScale = LossScale::dynamic(3e38, 2, 1000); // loss × 3e38 overflows float32 until it was halved often enough
+        settings.lossScale = *LossScale::dynamic(3e38, 2, 1000); // loss × 3e38 overflows float32 until it was halved often enough
         Training training(settings), untouched(options(2, 1));
         Recorder recorder;
         QVERIFY(must(training.model->trainTo(1, rows(4), {&recorder})) == Model::End::Finished);
@@ -477,6 +477,63 @@ private Q_SLOTS:
         QCOMPARE(training.optimizer->state().at("steps").item<double>(), 0.0); // no optimizer step
         QCOMPARE(training.model->step(), std::int64_t(1)); // the count of steps goes on
         QCOMPARE(training.model->state().lossScale.value, 1.5e38);
+    }
+
+    void overflowsChangeTheScaleAndNothingElse() { // cases.md 9
+        const std::vector<int> flags{0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1};
+        const std::vector<double> scales{1024, 1024, 2048, 2048, 1024, 1024, 1024, 2048, 2048, 2048, 4096, 2048, 1024};
+        ModelOptions settings = options(2, 1);
+        settings.lossScale = *LossScale::dynamic(1024, 2, 3);
+        Training training(settings);
+        struct Watcher : Callback {
+            Training& training;
+            const std::vector<int>& flags;
+            const std::vector<double>& scales;
+            std::size_t step = 0;
+            std::map<std::string, at::Tensor> before;
+
+            Watcher(Training& training, const std::vector<int>& flags, const std::vector<double>& scales)
+                : training(training), flags(flags), scales(scales) {}
+            std::map<std::string, at::Tensor> everything() const {
+                std::map<std::string, at::Tensor> out;
+                for (const auto& [name, tensor] : training.optimizer->state()) out[name] = tensor.clone();
+                for (const Parameter& parameter : training.network->parameters()) out["weight " + parameter.path] = parameter.tensor.detach().clone();
+                return out;
+            }
+            Status onTrainStepBegin(RunContext& context) override {
+                step = static_cast<std::size_t>(context.originalArgs().curStepNum) - 1;
+                before = everything();
+                return {};
+            }
+            Status onTrainStepEnd(RunContext& context) override {
+                if (context.originalArgs().isOverflow != (flags[step] == 1)) return fail("step " + std::to_string(step + 1) + " is marked wrongly.");
+                for (const auto& [name, tensor] : everything())
+                    if (flags[step] == 1 && !tensor.equal(before.at(name))) return fail(name + " changed in step " + std::to_string(step + 1) + ".");
+                const double counted = training.optimizer->state().at("steps").item<double>() - before.at("steps").item<double>();
+                if (counted != 1 - flags[step]) return fail("step " + std::to_string(step + 1) + " was counted wrongly.");
+                if (training.model->state().lossScale.value != scales[step]) return fail("the scale after step " + std::to_string(step + 1) + " is wrong.");
+                return {};
+            }
+        } watcher(training, flags, scales);
+        training.network->parameters().front().tensor.register_hook(
+            [&](const at::Tensor& gradient) { return flags[watcher.step] == 1 ? gradient.mul(INFINITY) : gradient; });
+        const auto end = training.model->trainTo(static_cast<std::int64_t>(flags.size()), rows(4), {&watcher});
+        QVERIFY2(end && *end == Model::End::Finished, end ? "" : end.error().text().c_str());
+        QCOMPARE(training.model->step(), std::int64_t(13)); // cur_step_num went on
+        QCOMPARE(training.optimizer->state().at("steps").item<double>(), 10.0);
+    }
+
+    void aFixedScaleThatDropsNothingEndsTheRun() {
+        for (const bool drops : {true, false}) {
+            ModelOptions settings = options(2, 1);
+            settings.lossScale = *LossScale::fixed(1024, drops);
+            Training training(settings), untouched(options(2, 1));
+            training.network->parameters().front().tensor.register_hook([](const at::Tensor& gradient) { return gradient.mul(INFINITY); });
+            QVERIFY(must(training.model->trainTo(2, rows(4), {})) == (drops ? Model::End::Finished : Model::End::Diverged));
+            QCOMPARE(training.model->step(), std::int64_t(drops ? 2 : 0));
+            QCOMPARE(training.largestDifference(untouched), 0.0);
+            QCOMPARE(training.model->state().lossScale.value, 1024.0);
+        }
     }
 
     void aRunObeysItsCommands() {

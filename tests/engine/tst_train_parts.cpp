@@ -112,14 +112,14 @@ private Q_SLOTS:
 
     void lossScaleFollowsTheRecordedSequence() {
         const json fixture = semantics()["loss_scale"];
-        LossScale scale = LossScale::dynamic(fixture["init"], fixture["factor"], fixture["window"]);
+        LossScale scale = *LossScale::dynamic(fixture["init"], fixture["factor"], fixture["window"]);
         for (std::size_t i = 0; i < fixture["overflow"].size(); ++i) {
             QVERIFY(scale.update(fixture["overflow"][i].get<int>() != 0));
             QCOMPARE(scale.value(), fixture["manager_update_loss_scale"][i].get<double>());
         }
     }
     void lossScaleFollowsTheCase() { // cases.md 9
-        LossScale scale = LossScale::dynamic(1024, 2, 3);
+        LossScale scale = *LossScale::dynamic(1024, 2, 3);
         const std::vector<int> overflow{0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1};
         const std::vector<double> expected{1024, 1024, 2048, 2048, 1024, 1024, 1024, 2048, 2048, 2048, 4096, 2048, 1024};
         for (std::size_t i = 0; i < overflow.size(); ++i) {
@@ -128,7 +128,7 @@ private Q_SLOTS:
         }
     }
     void lossScaleNeverFallsBelowOneAndGivesUp() {
-        LossScale scale = LossScale::dynamic(4, 2, 3);
+        LossScale scale = *LossScale::dynamic(4, 2, 3);
         for (const double expected : {2.0, 1.0, 1.0, 1.0}) {
             QVERIFY(scale.update(true));
             QCOMPARE(scale.value(), expected);
@@ -136,8 +136,46 @@ private Q_SLOTS:
         for (int i = 4; i < 1000; ++i) QVERIFY(scale.update(true));
         QVERIFY(!scale.update(true)); // the 1001st in a row
     }
+    void lossScaleHasMindSporesDefaults() {
+        const json defaults = semantics()["loss_scale"]["defaults"];
+        QCOMPARE(LossScale::dynamic()->value(), defaults["DynamicLossScaleManager"]["init_loss_scale"].get<double>());
+        QCOMPARE(LossScale::fixed()->value(), defaults["FixedLossScaleManager"].get<double>());
+        LossScale scale = *LossScale::dynamic();
+        const auto window = defaults["DynamicLossScaleManager"]["scale_window"].get<std::int64_t>();
+        for (std::int64_t step = 1; step < window; ++step) QVERIFY(scale.update(false));
+        QCOMPARE(scale.value(), LossScale::dynamic()->value());
+        QVERIFY(scale.update(false));
+        QCOMPARE(scale.value(), defaults["DynamicLossScaleManager"]["scale_factor"].get<double>() * LossScale::dynamic()->value());
+    }
+    void lossScaleRefusesWhatMindSporeRefuses() { // ValueErrors of its managers; a factor of 1 is accepted
+        QVERIFY(!LossScale::fixed(0.5) && !LossScale::dynamic(0.5) && !LossScale::dynamic(std::nan("")));
+        QVERIFY(!LossScale::dynamic(1024, 0) && !LossScale::dynamic(1024, -2) && !LossScale::dynamic(1024, 2, 0) && !LossScale::dynamic(1024, 2, -1));
+        QVERIFY(LossScale::dynamic(1, 1, 1));
+        QCOMPARE(LossScale::dynamic(1024, 2, 0).error().place, std::string("precision.loss_scale_window"));
+    }
+    void autoScalesByTheLevelAsMindSpore_data() {
+        QTest::addColumn<QString>("level");
+        QTest::addColumn<QString>("half");
+        QTest::addColumn<double>("scale"); // 1: none
+        for (const char* level : {"O0", "O1", "O2", "O3", "auto"})
+            for (const char* half : {"float16", "bfloat16"}) {
+                const bool isScaled = QString(level) == "O2" && QString(half) == "float16";
+                QTest::addRow("%s, %s", level, half) << level << half << (isScaled ? 16777216.0 : 1.0);
+            }
+    }
+    void autoScalesByTheLevelAsMindSpore() {
+        QFETCH(QString, level);
+        QFETCH(QString, half);
+        QFETCH(double, scale);
+        recipe::Recipe recipe;
+        QVERIFY(recipe.setFromText("precision.amp_level", level.toStdString()) && recipe.setFromText("precision.half_type", half.toStdString()));
+        const auto made = LossScale::of(recipe);
+        QVERIFY(made);
+        QCOMPARE(made->isOn(), scale > 1);
+        QCOMPARE(made->value(), scale);
+    }
     void fixedLossScaleStays() {
-        LossScale scale = LossScale::fixed(128);
+        LossScale scale = *LossScale::fixed(128);
         QVERIFY(scale.update(true));
         QVERIFY(scale.update(false));
         QCOMPARE(scale.value(), 128.0);

@@ -29,11 +29,21 @@ Recipe recipeWith(const char* type, const char* rule, double peak, double minimu
     return recipe;
 }
 
+/// With other fields set from text; `at` tells a schedule's rates step by step.
+Recipe withFields(Recipe recipe, const std::vector<std::pair<const char*, const char*>>& fields) {
+    for (const auto& [key, text] : fields)
+        if (auto status = recipe.setFromText(key, text); !status) qFatal("%s", status.error().text().c_str());
+    return recipe;
+}
+
+using Fields = std::vector<std::pair<const char*, const char*>>;
+
 bool isClose(double a, double b, double relative) {
     return std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b)) + 1e-18;
 }
 
 } // namespace
+Q_DECLARE_METATYPE(Fields)
 
 class TestSchedule : public QObject {
     Q_OBJECT
@@ -49,6 +59,8 @@ private Q_SLOTS:
                                 << "hf_linear_with_warmup" << 0.0;
         QTest::newRow("cosine") << "cosine"
                                 << "hf_cosine_with_warmup" << 0.0;
+        QTest::newRow("polynomial") << "polynomial"
+                                    << "hf_polynomial_p2_end1e-5" << 1e-5;
         QTest::newRow("cosine with a lowest rate") << "cosine"
                                                    << "hf_cosine_with_min_lr_rate_0.1" << 1e-4;
     }
@@ -126,7 +138,128 @@ private Q_SLOTS:
         }
     }
 
+    void mindsporesFunctionsAndClassesAreFollowed_data() {
+        QTest::addColumn<QString>("table");
+        QTest::addColumn<Fields>("fields");
+        QTest::addColumn<int>("steps");
+        QTest::addColumn<int>("perEpoch");
+        const std::pair<const char*, const char*> byEpoch{"schedule.unit", "epoch"};
+        QTest::newRow("cosine_decay_lr") << "cosine_decay_lr(min=0,max=1,total=12,per_epoch=3,decay_epoch=4)"
+                                         << Fields{byEpoch, {"schedule.type", "cosine"}, {"schedule.decay_steps", "4"}} << 12 << 3;
+        QTest::newRow("warmup_lr") << "warmup_lr(1.0,total=8,per_epoch=2,warmup_epoch=3)"
+                                   << Fields{byEpoch, {"schedule.type", "constant"}, {"schedule.warmup_steps", "3"}} << 8 << 2;
+        QTest::newRow("polynomial_decay_lr") << "polynomial_decay_lr(1.0,0.1,8,2,3,power=2)"
+                                             << Fields{byEpoch,
+                                                       {"schedule.type", "polynomial"},
+                                                       {"schedule.power", "2"},
+                                                       {"schedule.min_lr", "0.1"},
+                                                       {"schedule.decay_steps", "3"}}
+                                             << 8 << 2;
+        QTest::newRow("exponential_decay_lr") << "exponential_decay_lr(1.0,0.9,8,2,1)"
+                                              << Fields{byEpoch, {"schedule.type", "exponential"}, {"schedule.decay_steps", "1"}} << 8 << 2;
+        QTest::newRow("WarmUpLR") << "WarmUpLR(1.0,4)" << Fields{{"schedule.type", "constant"}, {"schedule.warmup_steps", "4"}} << 14 << 0;
+        QTest::newRow("CosineDecayLR") << "CosineDecayLR(0.1,1.0,10)"
+                                       << Fields{{"schedule.type", "cosine"}, {"schedule.min_lr", "0.1"}, {"schedule.decay_steps", "10"}} << 14 << 0;
+        QTest::newRow("PolynomialDecayLR") << "PolynomialDecayLR(1.0,0.1,10,2.0)"
+                                           << Fields{{"schedule.type", "polynomial"},
+                                                     {"schedule.power", "2"},
+                                                     {"schedule.min_lr", "0.1"},
+                                                     {"schedule.decay_steps", "10"}}
+                                           << 14 << 0;
+        QTest::newRow("ExponentialDecayLR") << "ExponentialDecayLR(1.0,0.9,4)"
+                                            << Fields{{"schedule.type", "exponential"}, {"schedule.decay_steps", "4"}} << 14 << 0;
+    }
+    void mindsporesFunctionsAndClassesAreFollowed() {
+        QFETCH(QString, table);
+        QFETCH(Fields, fields);
+        QFETCH(int, steps);
+        QFETCH(int, perEpoch);
+        const QJsonArray expected = fixture("mindspore_semantics.json")["schedules"].toObject()[table].toArray();
+        QCOMPARE(expected.size(), steps);
+        const auto schedule = scheduleOf(withFields(recipeWith("constant", "mindspore", 1.0, 0, 0), fields), steps, perEpoch);
+        QVERIFY2(schedule, schedule ? "" : schedule.error().text().c_str());
+        for (int s = 0; s < steps; ++s) // the classes compute in float32
+            QVERIFY2(isClose(schedule->rateAt(s), expected[s].toDouble(), 1e-6), qPrintable(QString::number(s)));
+    }
+
+    void mindsporesDocumentedExamplesAreFollowed_data() { // docstrings of mindspore/nn/dynamic_lr.py
+        QTest::addColumn<Fields>("fields");
+        QTest::addColumn<int>("perEpoch");
+        QTest::addColumn<QList<double>>("expected");
+        const std::pair<const char*, const char*> byEpoch{"schedule.unit", "epoch"};
+        QTest::newRow("natural_exp_decay_lr, staircase") << Fields{byEpoch,
+                                                                   {"schedule.type", "natural_exp"},
+                                                                   {"schedule.decay_steps", "2"},
+                                                                   {"schedule.staircase", "true"}}
+                                                         << 2
+                                                         << QList<double>{0.1, 0.1, 0.1, 0.1, 0.016529888822158657, 0.016529888822158657};
+        QTest::newRow("inverse_decay_lr, staircase")
+            << Fields{byEpoch, {"schedule.type", "inverse"}, {"schedule.decay_rate", "0.5"}, {"schedule.decay_steps", "1"}, {"schedule.staircase", "true"}}
+            << 1 << QList<double>{0.1, 0.06666666666666667, 0.05, 0.04, 0.03333333333333333, 0.028571428571428574};
+        QTest::newRow("exponential_decay_lr") << Fields{byEpoch, {"schedule.type", "exponential"}, {"schedule.decay_steps", "1"}} << 2
+                                              << QList<double>{0.1, 0.1, 0.09, 0.09, 0.081, 0.081};
+        QTest::newRow("cosine_decay_lr") << Fields{byEpoch, {"schedule.type", "cosine"}, {"schedule.min_lr", "0.01"}, {"schedule.decay_steps", "2"}} << 2
+                                         << QList<double>{0.1, 0.1, 0.055, 0.055, 0.01, 0.01};
+        QTest::newRow("polynomial_decay_lr") << Fields{byEpoch,
+                                                       {"schedule.type", "polynomial"},
+                                                       {"schedule.min_lr", "0.01"},
+                                                       {"schedule.decay_steps", "2"},
+                                                       {"schedule.power", "0.5"}}
+                                             << 2 << QList<double>{0.1, 0.1, 0.07363961030678928, 0.07363961030678928, 0.01, 0.01};
+        QTest::newRow("warmup_lr") << Fields{byEpoch, {"schedule.type", "constant"}, {"schedule.warmup_steps", "2"}} << 2
+                                   << QList<double>{0, 0, 0.05, 0.05, 0.1, 0.1};
+        QTest::newRow("piecewise_constant_lr") << Fields{{"schedule.type", "piecewise"}, {"schedule.pieces", "2=0.1, 5=0.05, 10=0.01"}} << 0
+                                               << QList<double>{0.1, 0.1, 0.05, 0.05, 0.05, 0.01, 0.01, 0.01, 0.01, 0.01};
+    }
+    void mindsporesDocumentedExamplesAreFollowed() {
+        QFETCH(Fields, fields);
+        QFETCH(int, perEpoch);
+        QFETCH(QList<double>, expected);
+        const auto schedule = scheduleOf(withFields(recipeWith("constant", "mindspore", 0.1, 0, 0), fields), expected.size(), perEpoch);
+        QVERIFY2(schedule, schedule ? "" : schedule.error().text().c_str());
+        for (int s = 0; s < expected.size(); ++s)
+            QVERIFY2(isClose(schedule->rateAt(s), expected[s], 1e-12), qPrintable(QString("%1: %2").arg(s).arg(schedule->rateAt(s))));
+    }
+
+    void aPolynomialThatExtendsFallsAgain() { // update_decay_steps: the length is 4, then 8 from step 5 on
+        const auto schedule = scheduleOf(withFields(recipeWith("polynomial", "mindspore", 1.0, 0, 0),
+                                                    {{"schedule.power", "1"}, {"schedule.decay_steps", "4"}, {"schedule.extends", "true"}}),
+                                         12);
+        const double expected[] = {1, 0.75, 0.5, 0.25, 0, 3.0 / 8, 2.0 / 8, 1.0 / 8, 0, 3.0 / 12};
+        for (int s = 0; s < 10; ++s) QVERIFY2(isClose(schedule->rateAt(s), expected[s], 1e-12), qPrintable(QString::number(s)));
+    }
+
+    void aStepFallsAfterItsLengthAndWarmsUpBefore() {
+        const auto schedule = scheduleOf(withFields(recipeWith("step", "celloom", 1.0, 0.2, 2), {{"schedule.decay_rate", "0.5"}, {"schedule.decay_steps", "3"}}), 20);
+        const double expected[] = {0.5, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.2}; // not below the lowest rate
+        for (int s = 0; s < 12; ++s) QVERIFY2(isClose(schedule->rateAt(s), expected[s], 1e-12), qPrintable(QString::number(s)));
+    }
+
+    void piecesAreReadStrictly_data() {
+        QTest::addColumn<QString>("pieces");
+        QTest::addColumn<QString>("key");
+        QTest::newRow("none") << "" << "schedule.pieces";
+        QTest::newRow("not rising") << "10=1e-3, 10=1e-4" << "schedule.pieces";
+        QTest::newRow("no rate") << "10" << "schedule.pieces";
+        QTest::newRow("no number") << "10=fast" << "schedule.pieces";
+        QTest::newRow("at 0") << "0=1e-3" << "schedule.pieces";
+        QTest::newRow("negative") << "10=-1" << "schedule.pieces";
+        QTest::newRow("infinite") << "10=inf" << "schedule.pieces";
+    }
+    void piecesAreReadStrictly() {
+        QFETCH(QString, pieces);
+        QFETCH(QString, key);
+        const Recipe recipe = withFields(recipeWith("piecewise", "celloom", 1e-3, 0, 0), {{"schedule.pieces", qPrintable(pieces)}});
+        const auto schedule = scheduleOf(recipe, 20);
+        QVERIFY(!schedule);
+        QCOMPARE(QString::fromStdString(schedule.error().place), key);
+        const auto problems = recipe.validate();
+        QVERIFY(std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) { return problem.key == key.toStdString(); }));
+    }
+
     void impossibleSchedulesAreRefused() {
+        QVERIFY(!scheduleOf(recipeWith("step", "celloom", 1e-3, 0, 0), 10)); // without a length
+        QVERIFY(!scheduleOf(withFields(recipeWith("cosine", "celloom", 1e-3, 0, 3), {{"schedule.unit", "epoch"}}), 12, 4)); // three epochs of three
         QVERIFY(!scheduleOf(recipeWith("cosine", "celloom", 1e-3, 0, 10), 10));
         QVERIFY(!scheduleOf(recipeWith("cosine", "celloom", 1e-3, 0, 0), 0));
         QVERIFY(!scheduleOf(recipeWith("cosine", "celloom", 1e-3, 1, 0), 10));
@@ -135,7 +268,7 @@ private Q_SLOTS:
 
     void everyRuleStaysBetweenTheMinimumAndThePeakAfterWarmUp() {
         for (const char* rule : {"celloom", "transformers", "mindformers", "mindspore"})
-            for (const char* type : {"constant", "linear", "cosine"})
+            for (const char* type : {"constant", "linear", "cosine", "polynomial", "exponential", "natural_exp", "inverse"})
                 for (std::int64_t total : {1, 2, 3, 17})
                     for (std::int64_t warmup = 0; warmup < total; ++warmup) {
                         auto schedule = scheduleOf(recipeWith(type, rule, 1e-3, 1e-4, warmup), total);

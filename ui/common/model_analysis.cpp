@@ -16,6 +16,16 @@ namespace {
 
 constexpr const char* kVocabulary = "vocab"; // of every family: see families.h
 
+void resolvePrecision(const recipe::Recipe& recipe, ModelAnalysis& analysis) {
+    auto table = recipe::precisionOf(analysis.expansion.model, analysis.treatment, recipe::precisionSettingsOf(recipe));
+    if (!table) {
+        analysis.precisionError = table.error();
+        return;
+    }
+    analysis.precision = std::move(*table);
+    analysis.precisionRows = recipe::foldedPrecision(analysis.expansion.model, analysis.precision);
+}
+
 void resolveTreatment(const recipe::Recipe& recipe, ModelAnalysis& analysis) {
     auto table = recipe::treatmentOf(recipe, analysis.expansion.model);
     if (table) {
@@ -84,6 +94,7 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
         return analysis;
     }
     resolveTreatment(recipe, analysis);
+    if (!analysis.ruleError) resolvePrecision(recipe, analysis);
     if (auto estimate = recipe::estimate(recipe)) analysis.estimate = std::move(*estimate);
     return analysis;
 }

@@ -7,6 +7,7 @@
 #include "models/graph/document.h"
 #include "models/graph/expand.h"
 #include "models/recipe/estimate.h"
+#include "models/recipe/precision_summary.h"
 #include "models/recipe/recipe.h"
 #include "models/recipe/rules.h"
 
@@ -27,12 +28,15 @@ struct ModelAnalysis {
     graph::Expansion expansion;
     std::vector<graph::Cost> costs;           // of one micro-batch, in the order of expansion.model.cells; empty when there are errors
     recipe::TreatmentTable treatment;         // empty when the rules could not be resolved
+    recipe::PrecisionTable precision;         // empty with the treatment, or when its lists could not be resolved
+    std::vector<recipe::PrecisionRow> precisionRows; // the same, folded
     std::vector<std::int64_t> trainable;      // parameters that learn, adapters among them, by cell; empty with the treatment
     std::optional<recipe::Estimate> estimate; // of a whole run; not there when there are errors
     std::optional<families::FolderContents> folder; // where the model is a folder or a file in one; filled also when it cannot be opened
     std::int64_t ownParameters = 0; // of a folder's model as it is, where the recipe changes it; else 0
     std::optional<Error> openError;           // the model could not be opened: nothing else is filled
     std::optional<Error> ruleError;
+    std::optional<Error> precisionError; // its place is "precision.deny[1]" or a cell
     std::int64_t batch = 1, sequence = 1;    // what the costs were counted with
     bool vocabularyFollowsTokenizer = false; // "vocab" is the trained tokenizer's, not the document's own
 };

@@ -222,6 +222,15 @@ public:
         if (data.real("cells") > 0) text += QLatin1Char(' ') + tr("Adapters stand beside %n cell(s).", "", data.few("cells"));
         return text;
     }
+    static QString precision(Data& data) {
+        QStringList parts;
+        for (const char* type : {"float32", "bfloat16", "float16"})
+            if (data.has(type)) parts.append(tr("%n cell(s) in %1", "", data.few(type)).arg(QLatin1String(type)));
+        return tr("amp_level %1: %2.").arg(data.text("level"), parts.join(tr(", ")));
+    }
+    static QString slowHalfType(Data& data) {
+        return tr("This machine has no instructions for %1: it saves memory here, but no time.").arg(data.text("type"));
+    }
     static QString adapter(Data& data) { return tr("Saved the adapter in %1.").arg(data.text("adapter")); }
     static QString finished(Data& data) {
         if (data.has("batches")) return tr("Finished: %n batch(es) measured.", "", data.few("batches"));
@@ -322,6 +331,8 @@ constexpr struct {
     {"early_stopping", &Sentences::earlyStopping},
     {"empty_step", &Sentences::emptyStep},
     {"trainable", &Sentences::trainable},
+    {"precision", &Sentences::precision},
+    {"slow_half_type", &Sentences::slowHalfType},
     {"adapter", &Sentences::adapter},
     {"saved_already", &Sentences::savedAlready},
     {"sampled", &Sentences::sampled},

@@ -34,6 +34,8 @@
 #include <QUrl>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace celloom::ui {
 
 namespace {
@@ -89,12 +91,12 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
         static const QStringList matters{
             QStringLiteral("train.batch_size"),     QStringLiteral("train.sequence_length"), QStringLiteral("rules"),
             QStringLiteral("tokenizer.vocab_size"), QStringLiteral("tokenizer.path"),        QStringLiteral("train.accumulation"),
-            QStringLiteral("precision.amp_level"),  QStringLiteral("checkpoint.keep_max"),   QStringLiteral("checkpoint.keep_best"),
-            QStringLiteral("data.attention"),       QStringLiteral("data.validation"),       QStringLiteral("data.validation_fraction"),
-            QStringLiteral("train.z_loss"),         QStringLiteral("optimizer.type"),        QStringLiteral("device"),
-            QStringLiteral("kind"),                 QStringLiteral("train.recompute")};
-        const bool isOfModel = key.startsWith(QLatin1String("model.")) || key.startsWith(QLatin1String("lora."));
-        if (isOfModel || matters.contains(key)) analyse();
+            QStringLiteral("checkpoint.keep_max"),  QStringLiteral("checkpoint.keep_best"),  QStringLiteral("data.attention"),
+            QStringLiteral("data.validation"),      QStringLiteral("data.validation_fraction"), QStringLiteral("train.z_loss"),
+            QStringLiteral("device"),               QStringLiteral("kind"),                  QStringLiteral("train.recompute")};
+        static const QStringList sections{QStringLiteral("model."), QStringLiteral("lora."), QStringLiteral("precision."), QStringLiteral("optimizer.")};
+        const bool isOfSection = std::any_of(sections.begin(), sections.end(), [&](const QString& section) { return key.startsWith(section); });
+        if (isOfSection || matters.contains(key)) analyse();
     });
     connect(&services.analyser, &ModelAnalyser::ready, this, [this] {
         if (m_isChecking) finishCheck();

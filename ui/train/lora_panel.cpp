@@ -42,7 +42,7 @@ LoraPanel::LoraPanel(RecipeDocument& document, ModelAnalyser& analyser, QWidget*
     connect(m_model, &TargetTreeModel::tickRequested, this, &LoraPanel::choose);
     connect(&document, &RecipeDocument::valueChanged, this, [this](const QString& key) {
         keepOneWay(key);
-        if (key.startsWith(QLatin1String("lora.")) || key == QLatin1String("kind") || key == QLatin1String("rules")) refresh();
+        if (key.startsWith(QLatin1String("lora.")) || key.startsWith(QLatin1String("optimizer.")) || key == QLatin1String("kind") || key == QLatin1String("rules")) refresh();
     });
     connect(&document, &RecipeDocument::replaced, this, &LoraPanel::refresh);
     connect(&analyser, &ModelAnalyser::ready, this, &LoraPanel::refresh);
@@ -166,7 +166,9 @@ void LoraPanel::refreshTotal() {
         const auto trainable = static_cast<double>(counts.trainable);
         m_total->setText(tr("%n cell(s), %1 trainable parameters, %2 %; %3", "", counts.adaptedCells)
                              .arg(Format::count(counts.trainable), QString::number(100 * trainable / all, 'f', 2), Format::bytes(4 * trainable)));
-        m_note->setText(tr("With gradients and the optimizer's moments %1. The base stays as it is.").arg(Format::bytes(16 * trainable)));
+        const int numbers = 2 + recipe::optimizerMemoryOf(m_document.recipe()).states; // weight, gradient, moments
+        m_note->setText(
+            tr("With gradients and the optimizer's moments %1. The base stays as it is.").arg(Format::bytes(4.0 * numbers * trainable)));
     }
     if (!m_document.recipe().text("lora.target_regex").empty())
         m_note->setText((m_note->text() + QLatin1Char(' ') + tr("Chosen by the regular expression; ticking replaces it by a list.")).trimmed());

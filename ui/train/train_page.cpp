@@ -15,6 +15,7 @@
 #include "ui/train/batch_preview.h"
 #include "ui/train/field_row.h"
 #include "ui/train/lora_panel.h"
+#include "ui/train/precision_panel.h"
 #include "ui/train/recipe_form.h"
 #include "ui/train/script_panel.h"
 
@@ -50,6 +51,12 @@ public:
     QSize sizeHint() const override { return {kNarrowSideWidth, kTextHeight}; }
 };
 
+/// An error at "precision.deny[1]" belongs to the field "precision.deny".
+Error listOf(Error error) {
+    error.place.resize(std::min(error.place.find('['), error.place.size()));
+    return error;
+}
+
 QString sectionLabel(const recipe::Section& section, bool isChinese) {
     return fromUtf8(isChinese && !section.labelZh.empty() ? section.labelZh : section.label);
 }
@@ -66,6 +73,7 @@ TrainPage::TrainPage(Services& services, QWidget* parent) : Page(parent), m_serv
     m_form->insertBelow(QStringLiteral("lora.targets"), m_lora);
     m_scripts = new ScriptPanel(services.recipe, services.engineProgram, services.theme);
     m_form->standIn(QStringLiteral("callbacks.scripts"), m_scripts);
+    m_form->appendTo(QStringLiteral("precision"), new PrecisionPanel(services.recipe, services.analyser));
     m_preview = new PreviewRowWidget(services.recipe, services.engineProgram, services.theme);
     m_form->appendTo(QStringLiteral("data"), m_preview);
     auto* holder = new QWidget;
@@ -393,6 +401,7 @@ void TrainPage::refreshModelProblems() {
             add(*m_lora->choice().error, "lora.targets");
         else if (analysis->ruleError && !analysis->ruleError->place.starts_with("lora.")) // of those the panel knows first
             add(*analysis->ruleError, "rules");
+        if (analysis->precisionError) add(listOf(*analysis->precisionError), "precision.deny");
         const bool isOpen = !analysis->openError && analysis->expansion.ok();
         if (const std::int64_t longest = isOpen ? recipe::exceededPositions(analysis->expansion.model, analysis->sequence) : 0; longest > 0)
             problems[QStringLiteral("train.sequence_length")] = {
