@@ -56,8 +56,8 @@ RunResult LLMTrainer::carryOut() {
 
 /// The run, in the order in which it happens.
 Result<Model::End> LLMTrainer::work() {
-    if (!recipe::trains(m_recipe)) return useTrainedModel();
     CELLOOM_TRY_STATUS(readScripts());
+    if (!recipe::trains(m_recipe)) return useTrainedModel();
     CELLOOM_TRY_STATUS(findCheckpoint());
     setThreads();
     CELLOOM_TRY_STATUS(readData());

@@ -87,6 +87,7 @@ private:
 
     // Before training: llm_trainer_setup.cpp.
     Status readScripts();
+    Result<Metrics> chosenMetrics() const; // of the recipe: named ones and typed ones
     Status findCheckpoint();
     Status removeLeftovers();
     Model::State stateToGoOnFrom();
@@ -152,7 +153,7 @@ private:
     recipe::Recipe m_recipe;
     RunReporter m_reporter;
     RunControl m_control;
-    std::unique_ptr<RunScripts> m_scripts; // what the user typed; never null in training
+    std::unique_ptr<RunScripts> m_scripts; // what the user typed; never null once the run works
     FoundCheckpoint m_found;
     recipe::ResumeEffect m_change; // of a resume, against what its checkpoint was trained with
     RunProgressState m_state;

@@ -159,9 +159,12 @@ Result<Model::End> LLMTrainer::evaluateData() {
     BatchCounter counter(m_reporter, m_control);
     RunContext context;
     std::vector<Callback*> callbacks = m_setup.callbacks;
+    const std::vector<Callback*> typed = m_scripts->callbacks();
+    callbacks.insert(callbacks.end(), typed.begin(), typed.end());
     callbacks.push_back(&counter);
     CELLOOM_TRY(evaluation, m_model->evaluate(*m_data.validation, context, callbacks, most));
     m_worked = counter.done();
+    if (const auto& failure = m_scripts->failures().first(); failure && m_scripts->failures().isStopWanted()) return tl::unexpected(*failure);
     if (!evaluation || context.isStopRequested()) return Model::End::Stopped;
     reportEvaluation(*evaluation);
     CELLOOM_TRY_STATUS(checkAnswers());
@@ -172,7 +175,7 @@ Status LLMTrainer::makeMeasuringModel() {
     ModelOptions options;
     options.batchSize = m_recipe.integer("train.batch_size");
     CELLOOM_TRY(loss, makeLoss(m_recipe, *m_network, *m_data.validation));
-    CELLOOM_TRY(metrics, makeMetrics(m_recipe));
+    CELLOOM_TRY(metrics, chosenMetrics());
     m_model = std::make_unique<Model>(*m_network, loss, nullptr, metrics, options);
     return {};
 }

@@ -99,6 +99,13 @@ Status LLMTrainer::readScripts() {
     return {};
 }
 
+Result<Metrics> LLMTrainer::chosenMetrics() const {
+    CELLOOM_TRY(metrics, makeMetrics(m_recipe));
+    for (const auto& [name, metric] : m_scripts->metrics())
+        if (!metrics.emplace(name, metric).second) return fail("The metric " + name + " is measured already.", "Give yours another name.", "callbacks.scripts");
+    return metrics;
+}
+
 Status LLMTrainer::findCheckpoint() {
     m_isResume = fs::exists(m_setup.folder.path / kCorpusFile);
     if (!m_isResume) return {};
@@ -338,9 +345,7 @@ Status LLMTrainer::loadWeightsToStartFrom() {
     CELLOOM_TRY(loss, makeLoss(m_recipe, *m_network, *m_data.train));
     CELLOOM_TRY(lossScale, LossScale::of(m_recipe));
     options.lossScale = lossScale;
-    CELLOOM_TRY(metrics, makeMetrics(m_recipe));
-    for (const auto& [name, metric] : m_scripts->metrics())
-        if (!metrics.emplace(name, metric).second) return fail("The metric " + name + " is measured already.", "Give yours another name.", "callbacks.scripts");
+    CELLOOM_TRY(metrics, chosenMetrics());
     m_model = std::make_unique<Model>(*m_network, loss, m_optimizer.get(), metrics, options);
     if (m_model->planOf(*m_data.train).stepsPerEpoch() == 0)
         return fail("The data fills no step: it has " + std::to_string(m_data.train->size()) + " sequences, a step needs " +

@@ -797,11 +797,13 @@ void addScripts(std::vector<Entry>& out) {
     out.push_back(Entry("callbacks", "callbacks.scripts", FieldKind::ScriptList, Texts{}, "Your own callbacks and metrics", "自定义回调和指标",
                         "Typed in MindSpore's form: class X(Callback), class X(Metric), or def f(lr, cur_step_num). Each is {name, code, values}, or the path of "
                         "a .py file, which is read in when the run is submitted.",
-                        "按 MindSpore 的写法输入：class X(Callback)、class X(Metric) 或 def f(lr, cur_step_num)。每项为 {name, code, values}，或一个 .py 文件的路径（提交运行时读入）。"));
+                        "按 MindSpore 的写法输入：class X(Callback)、class X(Metric) 或 def f(lr, cur_step_num)。每项为 {name, code, values}，或一个 .py 文件的路径（提交运行时读入）。")
+                      .when("kind!=predict"));
     out.push_back(Entry("callbacks", "callbacks.on_error", choice, word("stop"), "An error in one of them", "其中出错时",
                         "stop: the run saves a checkpoint and ends. disable: it goes on without the callback or metric.",
                         "stop：保存检查点并结束运行。disable：停用该回调或指标，运行继续。")
-                      .choices({"stop", "disable"}));
+                      .choices({"stop", "disable"})
+                      .when("kind!=predict"));
 }
 
 void addRules(std::vector<Entry>& out) {
@@ -813,6 +815,7 @@ void addRules(std::vector<Entry>& out) {
 
 /// Sections, and keys of the others, that say nothing to an evaluation or a prediction.
 bool isOfTrainingAlone(const Field& field) {
+    if (field.key == "callbacks.scripts" || field.key == "callbacks.on_error") return false; // metrics are typed there too
     for (const char* section : {"optimizer", "schedule", "callbacks", "rules"})
         if (field.section == section) return true;
     if (field.key == "loss.type" || field.key == "loss.terms") return false; // an evaluation measures them
