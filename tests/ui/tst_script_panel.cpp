@@ -140,7 +140,7 @@ private Q_SLOTS:
         RecipeDocument document;
         ScriptPanel panel(document, m_engine, m_theme);
         recipe::Recipe given;
-        QVERIFY(given.set("callbacks.scripts", std::vector<std::string>{recipe::toText({"one", "class A(Callback):\n    pass\n", {}, {}}), "two.py"}));
+        QVERIFY(given.set("callbacks.scripts", std::vector<std::string>{recipe::toText(recipe::TypedScript{"one", "class A(Callback):\n    pass\n", {}, {}}), "two.py"}));
         document.take(given, QStringLiteral("given"));
         auto* tabs = panel.findChild<QTabBar*>(QStringLiteral("scriptTabs"));
         QCOMPARE(tabs->count(), 2);
