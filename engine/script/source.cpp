@@ -510,6 +510,7 @@ bool readScriptValue(std::string_view text, ScriptValue& value) {
     double number = 0;
     const bool isHex = digits.starts_with("0x") || digits.starts_with("0X");
     if (isHex) {
+        if (digits.substr(2).starts_with('-')) return false; // from_chars would take it
         const auto end = std::from_chars(digits.data() + 2, digits.data() + digits.size(), whole, 16);
         if (end.ec != std::errc() || end.ptr != digits.data() + digits.size()) return false;
         value = isNegative ? -whole : whole;

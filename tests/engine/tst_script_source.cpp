@@ -149,7 +149,7 @@ private Q_SLOTS:
             QVERIFY2(read == value, scriptValueText(value).c_str());
         }
         ScriptValue read;
-        for (const char* text : {"", "-", "x", "1x", "'a", "'a'b'", "1 2", "0x", "--1", "'\\q'"}) QVERIFY2(!readScriptValue(text, read), text);
+        for (const char* text : {"", "-", "x", "1x", "'a", "'a'b'", "1 2", "0x", "0x-5", "-0x-8000000000000000", "--1", "'\\q'"}) QVERIFY2(!readScriptValue(text, read), text);
     }
 
     /// Mutated sources are read with all lines in place, or refused at a place that exists.
