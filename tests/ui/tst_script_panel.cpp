@@ -27,15 +27,14 @@ QString makeEngine(const QTemporaryDir& folder) {
     const QString path = folder.filePath(QStringLiteral("engine"));
     QFile file(path);
     if (!file.open(QIODevice::WriteOnly)) return {};
-    file.write(R"(#!/bin/sh
-names='[]'
-if grep -q initial_lr "$3"; then names='[{"name":"initial_lr","line":5,"column":18,"value":0.01}]'; fi
-if grep -q cur_stepnum "$3"; then
-  echo '{"ok":false,"kind":"callback","definition":"A","methods":[],"names":'"$names"',"warnings":[],"error":{"message":"cb_params has no \"cur_stepnum\".","hint":"Did you mean cur_step_num?","line":3,"column":9,"length":11,"method":"","is_limit":false}}'
-  exit 3
-fi
-echo '{"ok":true,"kind":"callback","definition":"A","methods":["step_end"],"names":'"$names"',"warnings":[],"error":null}'
-)");
+    file.write("#!/bin/sh\n"
+               "names='[]'\n"
+               "if grep -q initial_lr \"$3\"; then names='[{\"name\":\"initial_lr\",\"line\":5,\"column\":18,\"value\":0.01}]'; fi\n"
+               "if grep -q cur_stepnum \"$3\"; then\n"
+               "  echo '{\"ok\":false,\"kind\":\"callback\",\"definition\":\"A\",\"methods\":[],\"names\":'\"$names\"',\"warnings\":[],\"error\":{\"message\":\"cb_params has no \\\"cur_stepnum\\\".\",\"hint\":\"Did you mean cur_step_num?\",\"line\":3,\"column\":9,\"length\":11,\"method\":\"\",\"is_limit\":false}}'\n"
+               "  exit 3\n"
+               "fi\n"
+               "echo '{\"ok\":true,\"kind\":\"callback\",\"definition\":\"A\",\"methods\":[\"step_end\"],\"names\":'\"$names\"',\"warnings\":[],\"error\":null}'\n");
     file.close();
     file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
     return path;
