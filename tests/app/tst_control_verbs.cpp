@@ -28,7 +28,7 @@ class TestControlVerbs : public QObject {
         QProcess process;
         process.setProcessEnvironment(environment());
         process.start(QStringLiteral(CELLOOM_BIN "/celloom-engine"), arguments);
-        if (!process.waitForFinished(120000)) process.kill();
+        if (!process.waitForFinished(120000 * CELLOOM_TEST_TIME_FACTOR)) process.kill();
         return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, QString::fromUtf8(process.readAllStandardOutput()),
                 QString::fromUtf8(process.readAllStandardError())};
     }
@@ -65,7 +65,7 @@ private Q_SLOTS:
     }
     void cleanupTestCase() {
         m_broker.terminate();
-        QVERIFY(m_broker.waitForFinished(30000));
+        QVERIFY(m_broker.waitForFinished(30000 * CELLOOM_TEST_TIME_FACTOR));
     }
 
     void eachCommandIsAnsweredWithWhatHappened() {

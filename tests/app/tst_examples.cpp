@@ -11,7 +11,7 @@ class TestExamples : public QObject {
     QString outputOf(const QString& program, const QStringList& arguments) {
         QProcess process;
         process.start(QStringLiteral(CELLOOM_BIN "/") + program, arguments);
-        if (!process.waitForFinished(300000)) process.kill();
+        if (!process.waitForFinished(300000 * CELLOOM_TEST_TIME_FACTOR)) process.kill();
         const QString output = QString::fromUtf8(process.readAllStandardOutput());
         if (process.exitStatus() != QProcess::NormalExit || process.exitCode() != 0)
             qWarning("%s: %s", qPrintable(program), process.readAllStandardError().constData());

@@ -82,7 +82,7 @@ struct VerbEnd {
 VerbEnd checkScript(const QString& file, const QStringList& more = {}) {
     QProcess process;
     process.start(QStringLiteral(CELLOOM_BIN "/celloom-engine"), QStringList{QStringLiteral("check-script"), file} + more);
-    if (!process.waitForFinished(60000)) process.kill();
+    if (!process.waitForFinished(60000 * CELLOOM_TEST_TIME_FACTOR)) process.kill();
     return {process.exitCode(), QString::fromUtf8(process.readAllStandardOutput()), QString::fromUtf8(process.readAllStandardError())};
 }
 
