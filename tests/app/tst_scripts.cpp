@@ -178,7 +178,7 @@ private Q_SLOTS:
     }
 
     void aFailingMetricStopsTooAndMeasuresNaNWhereItIsDisabled() {
-        const json metric{{"name", "broken"}, {"code", "class B(Metric):\n    def update(self, predictions, labels):\n        x = predictions[100000000]\n    def eval(self):\n        return 1.0\n"}};
+        const json metric{{"name", "broken"}, {"code", "class B(Metric):\n    def update(self, predictions, labels):\n        print(predictions[100000000])\n    def eval(self):\n        return 1.0\n"}};
         const auto disabled = m_workspace.create(withScripts(json::array({metric}), "disable"));
         const ChildEnd on = m_workspace.run(disabled);
         QVERIFY2(on.code == 0, qPrintable(on.messages));

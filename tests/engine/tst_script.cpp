@@ -292,7 +292,7 @@ private Q_SLOTS:
         QTest::newRow("attribute") << "x = self.nothing" << "4:13 self.nothing is not there." << "__init__";
         QTest::newRow("syntax") << "x = = 1" << "4:13 " << "";
         QTest::newRow("types") << "x = 1 + \"a\"" << "4:13 " << "";
-        QTest::newRow("two types") << "x = 1\nif cb_params.cur_step_num > 3:\n    x = \"a\"\nprint(x)" << "5:" << "";
+        QTest::newRow("two types") << "x = 1\nif cb_params.cur_step_num > 3:\n    x = \"a\"\nprint(x)" << "6:13 x was int and is given str" << "keeps its type";
         QTest::newRow("parameters") << "x = cb_params.train_network" << "4:13 cb_params has no \"train_network\"." << "";
     }
     void errorsNameTheirPlace() {

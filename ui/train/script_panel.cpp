@@ -162,7 +162,7 @@ ScriptPanel::ScriptPanel(RecipeDocument& document, QString engineProgram, Theme&
         m_scripts.erase(m_scripts.begin() + from);
         m_scripts.insert(m_scripts.begin() + to, std::move(moved));
         commit();
-        refreshButtons();
+        showCurrent();
     });
     connect(m_editor, &QPlainTextEdit::textChanged, this, &ScriptPanel::commitCode);
     connect(m_goTo, &QPushButton::clicked, this, [this] {
