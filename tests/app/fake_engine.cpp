@@ -99,12 +99,22 @@ private:
         m_link.message(m_progress.step, level, kind, text);
     }
 
+    /// The kind of event that the real engine says it with.
+    static std::string eventOf(protocol::Action action) {
+        switch (action) {
+        case protocol::Action::Pause: return "paused";
+        case protocol::Action::Continue: return "continued";
+        case protocol::Action::Save: return "checkpoint";
+        default: return protocol::toString(action);
+        }
+    }
+
     /// False: stop.
     bool obey() {
         bool isPaused = false;
         do {
             for (const protocol::Command& command : m_link.take()) {
-                say("info", protocol::toString(command.action), "got " + protocol::toString(command.action));
+                say("info", eventOf(command.action), "got " + protocol::toString(command.action));
                 if (command.action == protocol::Action::Stop) return false;
                 if (command.action == protocol::Action::Pause) isPaused = true;
                 if (command.action == protocol::Action::Continue) isPaused = false;

@@ -298,7 +298,7 @@ void TestBroker::aRunCanBePausedContinuedSavedAndStopped() {
     QVERIFY(events);
     std::vector<std::string> kinds;
     for (const EventRow& event : *events) kinds.push_back(event.kind);
-    QVERIFY((kinds == std::vector<std::string>{"started", "pause", "continue", "save", "stop"}));
+    QVERIFY((kinds == std::vector<std::string>{"started", "paused", "continued", "checkpoint", "stop"}));
     const Finished again = site.verb({"stop", "last"});
     QCOMPARE(again.code, int(protocol::BadInput));
     QVERIFY(again.err.contains("it is stopped"));

@@ -72,7 +72,7 @@ private Q_SLOTS:
         const auto add = [](const QString& name, const json& patch) { QTest::newRow(qPrintable(name)) << QString::fromStdString(patch.dump()) << "step:6"; };
         const auto choices = [](const char* key) { return recipe::findField(key)->choices; };
         for (const std::string& type : choices("schedule.type"))
-            if (type != "cosine") add(QString::fromStdString("schedule " + type), {{"schedule", {{"type", type}}}});
+            if (type != "cosine") add(QString::fromStdString("schedule " + type), {{"schedule", {{"type", type}, {"decay_steps", 3}, {"pieces", {"4=1e-3", "12=1e-4"}}}}});
         for (const std::string& type : choices("optimizer.type"))
             if (type != "AdamW") add(QString::fromStdString("optimizer " + type), {{"optimizer", {{"type", type}}}});
         for (const char* scale : {"fixed", "dynamic"})

@@ -306,7 +306,7 @@ private:
                         {"data", {{"train", {std::string(CELLOOM_SOURCE) + "/resources/corpora/sanguo/001.txt"}}, {"validation_fraction", 0}}},
                         {"tokenizer", {{"vocab_size", 1600}}},
                         {"train", {{"batch_size", 2}, {"sequence_length", 64}, {"max_steps", 250}}},
-                        {"optimizer", {{"lr", 3e-3}}},
+                        {"optimizer", {{"lr", 1e-3}}},
                         {"precision", precision},
                         {"checkpoint", {{"keep_best", false}}},
                         {"threads", 1}};
