@@ -81,7 +81,7 @@ void TestPredictionFile::badRowsAreNamed() {
     QVERIFY(refused("[1]", "no JSON object"));
     QVERIFY(refused("", "no JSON"));
     QVERIFY(refused("{\"instruction\": \"a\"}", "\"prompt\""));
-    QVERIFY(refused("{\"messages\": []}", "Chats"));
+    QVERIFY(refused("{\"messages\": []}", "\"prompt\""));
     QVERIFY(refused("{\"prompt\": 3}", "no text"));
     QVERIFY(refused("{\"prompt\": \"a\", \"text\": \"b\"}", "overwrite"));
     QVERIFY(refused("{\"prompt\": \"a\", \"b\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}", "deeper"));

@@ -19,7 +19,11 @@ namespace {
 /// An event's data; remembers whether something that was asked for is missing.
 class Data {
 public:
-    explicit Data(const std::string& json) : m_object(QJsonDocument::fromJson(QByteArray::fromStdString(json)).object()) {}
+    explicit Data(const std::string& json) {
+        const QJsonDocument document = QJsonDocument::fromJson(QByteArray::fromStdString(json));
+        m_object = document.object();
+        m_isComplete = document.isObject();
+    }
 
     [[nodiscard]] bool has(const char* key) const { return m_object.contains(QLatin1String(key)); }
     [[nodiscard]] bool isComplete() const { return m_isComplete; }
