@@ -305,8 +305,9 @@ private:
         const json text{{"model", {{"source", "baichuan-tiny"}, {"overrides", {"layers=2", "hidden=64", "heads=4"}}}},
                         {"data", {{"train", {std::string(CELLOOM_SOURCE) + "/resources/corpora/sanguo/001.txt"}}, {"validation_fraction", 0}}},
                         {"tokenizer", {{"vocab_size", 1600}}},
-                        {"train", {{"batch_size", 2}, {"sequence_length", 64}, {"max_steps", 250}}},
+                        {"train", {{"batch_size", 4}, {"sequence_length", 64}, {"max_steps", 200}}},
                         {"optimizer", {{"lr", 1e-3}}},
+                        {"schedule", {{"warmup_steps", 30}}}, // at high rates a rounding more or less changes the whole course
                         {"precision", precision},
                         {"checkpoint", {{"keep_best", false}}},
                         {"threads", 1}};
