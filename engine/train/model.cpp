@@ -65,6 +65,15 @@ std::uint64_t dropoutSeed(std::uint64_t seed, std::int64_t step, std::size_t bat
     return (seed * 0x9E3779B97F4A7C15ull + static_cast<std::uint64_t>(step)) * 0xBF58476D1CE4E5B9ull + batch;
 }
 
+/// LibTorch's exceptions (a label out of range, memory that ran out) end here, as errors.
+template <class Work> auto guarded(const Work& work) -> decltype(work()) {
+    try {
+        return work();
+    } catch (const std::exception& exception) {
+        return tl::unexpected(errorOf(exception));
+    }
+}
+
 double secondsSince(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -126,7 +135,7 @@ void Model::restore(const State& state) {
 
 Result<Model::End> Model::trainTo(std::int64_t totalSteps, const Dataset& trainDataset, const std::vector<Callback*>& callbacks) {
     CELLOOM_TRY_STATUS(checkTraining(trainDataset, callbacks));
-    return run({trainDataset, nullptr, callbacks, {}, 0, totalSteps});
+    return guarded([&] { return run({trainDataset, nullptr, callbacks, {}, 0, totalSteps}); });
 }
 
 Result<Model::End> Model::train(std::int64_t epoch, const Dataset& trainDataset, const std::vector<Callback*>& callbacks, const TrainArguments& arguments) {
@@ -150,7 +159,7 @@ Result<Model::End> Model::trainEpochs(std::int64_t epoch, const Dataset& rows, c
         m_step = first;
     }
     m_isRestored = false;
-    return run({rows, validation, callbacks, arguments, first, epoch * perEpoch});
+    return guarded([&] { return run({rows, validation, callbacks, arguments, first, epoch * perEpoch}); });
 }
 
 /// Training as an outline; a call of trainTo may begin and end in the middle of an epoch.
@@ -326,7 +335,7 @@ Result<std::optional<Evaluation>> Model::evaluate(const Dataset& validDataset, R
     params.evalNetwork = this;
     CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalBegin, context));
     CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEpochBegin, context));
-    CELLOOM_TRY(result, evaluateBatches(validDataset, context, callbacks));
+    CELLOOM_TRY(result, guarded([&] { return evaluateBatches(validDataset, context, callbacks); }));
     const bool isStopped = context.isStopRequested();
     if (!isStopped) {
         CELLOOM_TRY_STATUS(tell(callbacks, &Callback::onEvalEpochEnd, context));

@@ -271,6 +271,15 @@ private Q_SLOTS:
         QCOMPARE(model.step(), std::int64_t(0)); // nothing was begun
     }
 
+    void whatLibTorchRefusesIsAnError() { // and no exception: probabilities outside of 0 to 1
+        Small small;
+        const auto rows = must(TensorDataset::create({{"features", drawn({4, 3}, 1).mul(9)}, {"label", drawn({4, 1}, 2).gt(0)}}));
+        Model model = small.model(std::make_shared<BCELoss>(), must(metricsNamed({"loss"})));
+        const auto trained = model.train(1, *rows);
+        QVERIFY(!trained && !trained.error().message.empty());
+        QVERIFY(!model.evaluate(*rows));
+    }
+
     void trainingAgainGoesOnWithTheSchedule() {
         Small small;
         ModelOptions options = Small::options(2, 1);
