@@ -901,8 +901,8 @@
             <translation>预测</translation>
         </message>
         <message>
-            <source>A file of prompts is answered</source>
-            <translation>回答一个提示文件</translation>
+            <source>Prompts are answered</source>
+            <translation>回答文件中的提示</translation>
         </message>
     </context>
     <context>

@@ -40,6 +40,7 @@ constexpr int kPollMs = 250; // at most four reads a second
 constexpr int kHeartbeatMs = 2000;
 constexpr std::size_t kMostSamples = 60; // shown; the database keeps all
 constexpr int kComparedRuns = 6;
+constexpr int kChartRows = 2; // of the grid, above samples and events
 
 struct Smoothing {
     double weight;
@@ -130,7 +131,7 @@ QWidget* LivePage::buildContent() {
 QWidget* LivePage::buildCharts() {
     const auto plain = [](double value) { return Format::number(value); };
     auto* holder = new QWidget(this);
-    auto* grid = new QGridLayout(holder);
+    auto* grid = m_grid = new QGridLayout(holder);
     grid->setContentsMargins(0, 0, 0, 0);
     grid->setSpacing(12);
     Theme& theme = m_services.theme;
@@ -167,8 +168,6 @@ QWidget* LivePage::buildCharts() {
     grid->addWidget(memory, 1, 2);
     grid->addWidget(buildSamples(), 2, 0);
     grid->addWidget(buildEvents(), 2, 1, 1, 2);
-    grid->setRowStretch(0, 4);
-    grid->setRowStretch(1, 4);
     grid->setRowStretch(2, 5);
     grid->setColumnStretch(0, 2);
     grid->setColumnStretch(1, 1);
@@ -448,6 +447,7 @@ void LivePage::showAbilities() {
                                   : tr("This run has no tokenizer: it learns from token files, and its recipe names none"));
     for (MetricCard* card : m_cards) card->setVisible(isTraining);
     m_results->setVisible(!isTraining);
+    for (int row = 0; row < kChartRows; ++row) m_grid->setRowStretch(row, isTraining ? 4 : 0); // numbers take no more height than they need
     const QString title = isTraining ? tr("Samples while training") : m_kind == "evaluate" ? tr("Answers") : tr("What the model wrote");
     m_samplesCard->setTitle(title);
     m_sampleView->setAccessibleName(title);

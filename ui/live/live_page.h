@@ -9,6 +9,7 @@
 #include <deque>
 #include <vector>
 
+class QGridLayout;
 class QStackedWidget;
 class QTableView;
 class QTextBrowser;
@@ -84,6 +85,7 @@ private:
     RunHeader* m_header;
     std::vector<MetricCard*> m_cards;
     MetricCard* m_loss;
+    QGridLayout* m_grid;
     ResultsCard* m_results; // of a run that makes no steps, in place of the charts
     Card* m_samplesCard;
     QToolButton* m_setRate;

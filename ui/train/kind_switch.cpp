@@ -18,7 +18,7 @@ constexpr KindText kTexts[] = {
     {"pretrain", QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Pretrain"), QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Every weight learns")},
     {"finetune", QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Fine-tune"), QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "A base goes on learning")},
     {"evaluate", QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Evaluate"), QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "A model is measured")},
-    {"predict", QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Predict"), QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "A file of prompts is answered")},
+    {"predict", QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Predict"), QT_TRANSLATE_NOOP("celloom::ui::KindSwitch", "Prompts are answered")},
 };
 
 } // namespace
