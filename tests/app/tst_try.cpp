@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <csignal>
 #include <functional>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 using namespace celloom;
@@ -196,6 +197,7 @@ void TestTry::initTestCase() {
     writeAdapter(once(), 3, 0, longer());
     QVERIFY(store::Workspace::open(workspace()));
     m_broker.setProcessChannelMode(QProcess::ForwardedErrorChannel);
+    m_broker.setChildProcessModifier([] { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }); // a test that dies leaves no broker behind
     m_broker.start(kEngine, {"--workspace", QString::fromStdString(workspace().string()), "serve", "--idle-seconds", "0"});
     QVERIFY(QTest::qWaitFor([&] { return !protocol::livingBrokerSocket(store::Workspace{workspace()}).empty(); }, kPatience));
 }
