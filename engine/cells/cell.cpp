@@ -25,6 +25,12 @@ at::Tensor Cell::weight(const std::string& name) const {
     return {};
 }
 
+at::Tensor Cell::buffer(const std::string& name) const {
+    for (std::size_t i = 0; i < m_weights.size(); ++i)
+        if (m_instance.weights[i].name == name && m_instance.weights[i].isBuffer) return m_weights[i];
+    return {};
+}
+
 at::Tensor Cell::dropoutMask(const at::Tensor& x, double p, const StepContext& context) const {
     at::Tensor mask = at::empty(x.sizes(), at::kFloat);
     mask.bernoulli_(1 - p, at::detail::createCPUGenerator(mixSeed(context.dropoutSeed, m_index))).div_(1 - p);

@@ -34,6 +34,8 @@ struct StepContext {
     std::int64_t positionsEnd = 0;        // no position of this pass is this or higher
     std::vector<std::int64_t> rowLengths; // tokens of each row so far (dynamic rotary scaling follows them); empty: positionsEnd for all
     KeyValueCache* cache = nullptr;       // causal attention reads earlier keys and values from it and adds its own; null: there are none
+    bool isAgain = false;          // a recomputed layer runs a second time for its gradients: buffers and auxiliaryLoss stay as they are
+    at::Tensor auxiliaryLoss;      // scalar float32, differentiable: what cells add to the loss (MixtureOfExperts' balance); undefined: nothing
     TensorCache masks;             // of this forward pass
     TensorCache* tables = nullptr; // of the network, kept between passes
 };
@@ -63,6 +65,8 @@ public:
 protected:
     /// The weight of that name in computeType() (differentiable in the float32 original), or undefined where the cell has none.
     at::Tensor weight(const std::string& name) const;
+    /// The buffer of that name itself, float32, to be read and changed in place (in training only, and not where StepContext::isAgain).
+    at::Tensor buffer(const std::string& name) const;
     std::size_t index() const { return m_index; }
     const std::vector<CellAdapter>& adapters() const { return m_adapters; }
 

@@ -12,6 +12,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 namespace celloom::engine {
@@ -37,6 +38,11 @@ void initialise(at::Tensor& tensor, const CellInstance& cell, const WeightSpec& 
     case WeightSpec::Init::Zeros:
         tensor.fill_(0);
         return;
+    case WeightSpec::Init::FanIn: {
+        const double bound = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, tensor.numel() / spec.dims[0])));
+        tensor.uniform_(-bound, bound, generatorFor(options.seed, path));
+        return;
+    }
     case WeightSpec::Init::Normal:
         break;
     }

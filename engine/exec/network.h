@@ -59,6 +59,7 @@ struct Parameter {
     at::Tensor tensor;
     int cell = 0; // index into ExpandedModel::cells and TreatmentTable::cells
     bool isFrozen = false; // takes no gradient
+    bool isBuffer = false; // WeightSpec::isBuffer: float32, changed by its cell in training, by nothing else
     bool isAdapter = false; // "….lora_A.weight", "….lora_B.weight", "….lora_magnitude_vector": part of no base
 };
 
@@ -106,6 +107,9 @@ public:
     static Result<std::unique_ptr<Network>> create(graph::ExpandedModel model, const recipe::TreatmentTable& treatment,
                                                    const NetworkOptions& options, const CellRegistry* registry = nullptr);
     ~Network();
+
+    /// What cells add to the loss, among forward()'s outputs where a cell does: a float32 scalar, the mean over the batch.
+    static constexpr const char* kAuxiliaryLoss = "auxiliary_loss";
 
     /// Named outputs; "logits" [B,T,V] float32 for language models. An error names the cell where it happened.
     Result<std::map<std::string, at::Tensor>> forward(const Batch& batch, const ForwardOptions& options = {});

@@ -96,6 +96,11 @@ std::string inQuotes(std::string_view text, std::size_t maxBytes) {
     return "\"" + std::string(text.substr(0, end)) + "…\"";
 }
 
+std::string trimmed(std::string_view text) {
+    const auto from = text.find_first_not_of(" \t\r\n");
+    return from == std::string_view::npos ? std::string() : std::string(text.substr(from, text.find_last_not_of(" \t\r\n") - from + 1));
+}
+
 std::string numberText(double value) {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value > 0 ? "infinity" : "-infinity";

@@ -20,6 +20,9 @@ bool isUtf8(std::string_view bytes);
 /// The word in quotes, cut to a readable length at a character border: for text that a file brought in.
 std::string inQuotes(std::string_view text, std::size_t maxBytes = 80);
 
+/// Without spaces, tabs and line ends at both ends.
+std::string trimmed(std::string_view text);
+
 /// The shortest decimal text that reads back as the same number ("0.0003", "1e-8", "NaN").
 std::string numberText(double value);
 

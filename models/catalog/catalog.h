@@ -13,8 +13,9 @@
 
 namespace celloom::catalog {
 
-/// IntegerList: whole numbers as text, each an expression: "heads * head_dim, kv_heads * head_dim".
-enum class ParamKind { Integer, Real, Flag, Choice, Text, IntegerList };
+/// IntegerList: whole numbers as text, each an expression: "heads * head_dim, kv_heads * head_dim". Code: text of many lines.
+/// Ports: declared ports as text, dimensions as expressions: "x: [B, T, hidden]; mask: [B, T] bool".
+enum class ParamKind { Integer, Real, Flag, Choice, Text, IntegerList, Code, Ports };
 
 struct ParamDef {
     std::string name;

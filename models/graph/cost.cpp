@@ -29,7 +29,8 @@ std::vector<Cost> costs(const ExpandedModel& model, const std::map<std::string, 
         CELLOOM_CHECK(type != nullptr);
         const auto rule = type->cost(cell, sizesOf(cell.inputs), sizesOf(cell.outputs));
         Cost cost;
-        for (const WeightSpec& weight : cell.weights) cost.parameters += sizeCapped(weight.dims);
+        for (const WeightSpec& weight : cell.weights)
+            if (!weight.isBuffer) cost.parameters += sizeCapped(weight.dims);
         cost.forwardFlops = rule.forwardFlops;
         cost.activationValues = rule.keptValues;
         const auto keep = [&](const std::vector<ValueId>& ids, const std::vector<int>& which) {

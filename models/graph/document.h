@@ -56,6 +56,14 @@ struct Wire {
     bool operator==(const Wire&) const = default;
 };
 
+/// Where a composite was taken from: a library's entry, as it was at that version. An edited copy keeps it; docs/file-formats.md.
+struct Origin {
+    std::string library; // "celloom": the standard composites; "workspace": the user's own
+    std::string name;
+    std::int64_t version = 1;
+    bool operator==(const Origin&) const = default;
+};
+
 struct Graph {
     std::string name;
     std::string note;
@@ -63,6 +71,7 @@ struct Graph {
     std::vector<Port> inputs, outputs;
     std::vector<Cell> cells;
     std::vector<Wire> wires;
+    std::optional<Origin> origin = {}; // of a composite from a library
 };
 
 inline constexpr int kSchemaVersion = 1;

@@ -3,6 +3,7 @@
 #include "models/graph/expand.h"
 
 #include "models/catalog/catalog.h"
+#include "models/graph/declared_ports.h"
 #include "models/graph/expression.h"
 #include "models/graph/parameters.h"
 #include "models/graph/plan.h"
@@ -514,10 +515,15 @@ std::vector<std::int64_t> CellInstance::integers(const std::string& name) const 
     return out;
 }
 
+std::vector<DeclaredPort> CellInstance::ports(const std::string& name) const {
+    return readDeclaredPorts(text(name), {}).value(); // resolveParam() wrote it
+}
+
 std::int64_t ExpandedModel::parameterCount() const {
     std::int64_t count = 0;
     for (const CellInstance& cell : cells)
         for (const WeightSpec& weight : cell.weights) {
+            if (weight.isBuffer) continue;
             std::int64_t size = 1;
             for (const std::int64_t dim : weight.dims) size *= dim; // bounded by expand()
             count += size;

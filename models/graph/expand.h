@@ -26,11 +26,24 @@ using Shape = std::vector<Dim>;
 inline constexpr std::int64_t kMaxDim = 1'000'000'000'000;
 std::string toString(const Shape& shape); // "[B, T, 512]"
 
-/// A learnable tensor of a cell instance.
+/// A learnable tensor of a cell instance, or a buffer.
 struct WeightSpec {
     std::string name; // "weight", "bias"
     std::vector<std::int64_t> dims;
-    enum class Init { Normal, Ones, Zeros } init = Init::Normal;
+    /// FanIn: uniform within ±1/√(numbers that feed one output), as PyTorch and MindSpore begin a convolution.
+    enum class Init { Normal, Ones, Zeros, FanIn } init = Init::Normal;
+    /// What the cell itself keeps while it trains (running statistics): saved and loaded with the weights, never changed by an optimizer,
+    /// and no parameter in counts.
+    bool isBuffer = false;
+};
+
+/// A port that an instance declares itself (Script, Plugin). Names in the shape that are no hyper-parameters are symbols, bound by what is
+/// wired in: one name stands for one dimension.
+struct DeclaredPort {
+    std::string name;
+    Shape shape;
+    std::string dtype = "float"; // or "int64", "bool"
+    bool operator==(const DeclaredPort&) const = default;
 };
 
 /// Index into ExpandedModel::values.
@@ -55,6 +68,7 @@ struct CellInstance {
     [[nodiscard]] bool flag(const std::string& name) const;
     [[nodiscard]] const std::string& text(const std::string& name) const;
     [[nodiscard]] std::vector<std::int64_t> integers(const std::string& name) const; // of an IntegerList: "256,128,128"
+    [[nodiscard]] std::vector<DeclaredPort> ports(const std::string& name) const;    // of a Ports: "x: [B, T, 512]; mask: [B, T] bool"
 };
 
 struct NamedValue {

@@ -57,6 +57,8 @@ ordered_json graphToJson(const Graph& graph) {
     ordered_json out = ordered_json::object();
     if (!graph.name.empty()) out["name"] = graph.name;
     if (!graph.note.empty()) out["note"] = graph.note;
+    if (graph.origin)
+        out["origin"] = {{"library", graph.origin->library}, {"name", graph.origin->name}, {"version", graph.origin->version}};
     for (const HyperParameter& parameter : graph.hyper) {
         ordered_json entry{{"name", parameter.name}, {"value", paramToJson(parameter.value)}};
         if (!parameter.help.empty()) entry["help"] = parameter.help;
@@ -146,9 +148,11 @@ private:
     }
 
     Status graph(const json& value, const std::string& at, Graph& out) {
-        CELLOOM_TRY_STATUS(object(value, at, {"name", "note", "hyper", "inputs", "outputs", "cells", "wires"}));
+        CELLOOM_TRY_STATUS(object(value, at, {"name", "note", "origin", "hyper", "inputs", "outputs", "cells", "wires"}));
         CELLOOM_TRY_STATUS(text(value, at, "name", out.name, false));
         CELLOOM_TRY_STATUS(text(value, at, "note", out.note, false));
+        if (const auto given = value.find("origin"); given != value.end())
+            CELLOOM_TRY_STATUS(origin(*given, at + ".origin", out.origin.emplace()));
         CELLOOM_TRY_STATUS(
             list(value, at, "hyper", out.hyper, [&](const json& v, const std::string& p, HyperParameter& h) { return hyper(v, p, h); }));
         const auto readPort = [&](const json& v, const std::string& p, Port& o) { return port(v, p, o); };
@@ -157,6 +161,17 @@ private:
         CELLOOM_TRY_STATUS(
             list(value, at, "cells", out.cells, [&](const json& v, const std::string& p, Cell& c) { return cell(v, p, c); }));
         return list(value, at, "wires", out.wires, [&](const json& v, const std::string& p, Wire& w) { return wire(v, p, w); });
+    }
+
+    Status origin(const json& value, const std::string& at, Origin& out) {
+        CELLOOM_TRY_STATUS(object(value, at, {"library", "name", "version"}));
+        CELLOOM_TRY_STATUS(text(value, at, "library", out.library, true));
+        CELLOOM_TRY_STATUS(text(value, at, "name", out.name, true));
+        const auto version = value.find("version");
+        if (version == value.end() || !version->is_number_integer() || version->get<double>() < 1 || version->get<double>() > 1e9)
+            return wrong(at, "needs \"version\", a whole number of 1 or more.");
+        out.version = version->get<std::int64_t>();
+        return {};
     }
 
     Status hyper(const json& value, const std::string& at, HyperParameter& out) {

@@ -1,6 +1,7 @@
 #include "models/graph/parameters.h"
 
 #include "models/base/text.h"
+#include "models/graph/declared_ports.h"
 
 #include <algorithm>
 
@@ -46,10 +47,16 @@ Result<ResolvedValue> resolveParam(const catalog::ParamDef& def, const ParamValu
     case ParamKind::Flag:
         return std::holds_alternative<bool>(given) ? Result<ResolvedValue>(std::get<bool>(given)) : wrong("true or false");
     case ParamKind::Text:
+    case ParamKind::Code:
         return text ? Result<ResolvedValue>(*text) : wrong("a text");
     case ParamKind::Choice:
         if (text && std::find(def.choices.begin(), def.choices.end(), *text) != def.choices.end()) return *text;
         return wrong("one of " + joined(def.choices));
+    case ParamKind::Ports: {
+        if (!text) return wrong("ports such as x: [B, T, 512]");
+        CELLOOM_TRY(ports, readDeclaredPorts(*text, scope));
+        return toText(ports);
+    }
     case ParamKind::IntegerList:
         break;
     }

@@ -11,11 +11,6 @@ namespace {
 
 constexpr const char* kForm = "Write \"output -> label: Type weight=1\", as in \"logits -> label: SoftmaxCrossEntropyWithLogits weight=0.3\".";
 
-std::string trimmed(const std::string& text) {
-    const std::size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
-    return first == std::string::npos ? std::string() : text.substr(first, last - first + 1);
-}
-
 bool isIn(const std::vector<std::string>& list, const std::string& name) { return std::find(list.begin(), list.end(), name) != list.end(); }
 
 bool hasValidation(const Recipe& recipe) { return !recipe.list("data.validation").empty() || recipe.real("data.validation_fraction") > 0; }
