@@ -61,7 +61,8 @@ constexpr const char* kAxes[] = {
 QToolButton* makeLink(Card* card) {
     QToolButton* button = makeQuietButton(card);
     button->setProperty("role", QStringLiteral("link"));
-    button->setMaximumHeight(button->fontMetrics().height() + 2); // the cards beside it keep the same title row
+    button->ensurePolished(); // to have the sheet's font
+    button->setMaximumHeight(button->fontMetrics().height() + 2); // with its border; the cards beside it keep the same title row
     button->setVisible(false);
     card->titleRow()->insertWidget(1, button);
     return button;
