@@ -294,6 +294,7 @@ bool isIdentifier(const std::string& text) {
 }
 
 Result<ResolvedValue> evaluate(const std::string& text, const Scope& scope) {
+    if (const auto flag = scope.find(trimmed(text)); flag != scope.end() && std::holds_alternative<bool>(flag->second)) return flag->second;
     auto value = Parser(text, scope, nullptr).parse();
     if (!value) return tl::unexpected(inExpression(text, std::move(value).error()));
     if (const auto whole = wholeOf(*value)) return *whole;

@@ -10,12 +10,12 @@
 
 namespace celloom::graph {
 
-/// Hyper-parameters by name. Only numbers can stand in an expression.
+/// Hyper-parameters by name. Only numbers can stand in an expression; a flag can be one alone, so that it is handed down by its name.
 using Scope = std::map<std::string, ResolvedValue>;
 /// What free symbols such as "B" stand for: in a main graph each for itself, in a composite the dimension that is wired in.
 using Symbols = std::map<std::string, Dim>;
 
-/// int64 where the result is whole (fractions are exact: 8 / 3 * 3 is 8), double otherwise. Errors: unknown name, division by zero,
+/// int64 where the result is whole (fractions are exact: 8 / 3 * 3 is 8), the flag where the text is its name, double otherwise. Errors: unknown name, division by zero,
 /// overflow, more than 1000 bytes or 50 levels of nesting.
 Result<ResolvedValue> evaluate(const std::string& text, const Scope& scope);
 

@@ -35,6 +35,7 @@ Result<ResolvedValue> resolveParam(const catalog::ParamDef& def, const ParamValu
         double number = 0;
         if (text) {
             CELLOOM_TRY(value, evaluate(*text, scope));
+            if (std::holds_alternative<bool>(value)) return wrong("a number");
             number = std::holds_alternative<double>(value) ? std::get<double>(value) : static_cast<double>(std::get<std::int64_t>(value));
         } else if (std::holds_alternative<bool>(given)) {
             return wrong("a number");
@@ -44,8 +45,12 @@ Result<ResolvedValue> resolveParam(const catalog::ParamDef& def, const ParamValu
         if (!inRange(number)) return fail(def.name + " is " + numberText(number) + ", must be " + range + "."); // NaN too
         return number;
     }
-    case ParamKind::Flag:
-        return std::holds_alternative<bool>(given) ? Result<ResolvedValue>(std::get<bool>(given)) : wrong("true or false");
+    case ParamKind::Flag: {
+        if (std::holds_alternative<bool>(given)) return std::get<bool>(given);
+        const auto named = text ? scope.find(*text) : scope.end();
+        if (named != scope.end() && std::holds_alternative<bool>(named->second)) return named->second;
+        return wrong("true or false, or the name of such a hyper-parameter");
+    }
     case ParamKind::Text:
     case ParamKind::Code:
         return text ? Result<ResolvedValue>(*text) : wrong("a text");

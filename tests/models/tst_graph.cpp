@@ -82,6 +82,18 @@ class TestGraph : public QObject {
 private Q_SLOTS:
     // ---- expansion ----
 
+    void flagsAreHandedDownByTheirName() {
+        Document document = nested("2");
+        document.main.hyper.push_back({"biased", true, ""});
+        cell(document.main, "blocks").params["has_bias"] = std::string("biased");
+        document.composites["Block"].hyper.push_back({"has_bias", false, ""});
+        cell(document.composites["Block"], "up").params["has_bias"] = std::string("has_bias");
+        QCOMPARE(expand(document).model.parameterCount(), std::int64_t(2 * (8 * 16 + 16 + 16 * 8)));
+        QCOMPARE(expand(document, {{"biased", false}}).model.parameterCount(), std::int64_t(2 * (8 * 16 + 16 * 8)));
+        cell(document.composites["Block"], "up").params["has_bias"] = std::string("hidden");
+        QVERIFY2(oneProblem(document).contains("expected true or false"), qPrintable(oneProblem(document)));
+    }
+
     void aPlainGraphExpandsInRunningOrder() {
         Document document = small();
         std::reverse(document.main.cells.begin(), document.main.cells.end()); // the order of the document does not matter

@@ -1,0 +1,144 @@
+// The standard library: what its composites cost, what a copy brings into a document, and that no version changes unseen.
+#include "models/catalog/catalog.h"
+#include "models/graph/cost.h"
+#include "models/graph/expand.h"
+#include "models/graph/json.h"
+#include "models/library/standard.h"
+
+#include <QTest>
+
+using namespace celloom;
+using namespace celloom::library;
+using graph::ParamValue;
+
+namespace {
+
+using Sizes = std::map<std::string, ParamValue>;
+
+template <class T> T must(Result<T> result) {
+    if (!result) qFatal("%s", result.error().text().c_str());
+    return std::move(*result);
+}
+
+graph::ExpandedModel expanded(const graph::Document& document, const Sizes& sizes = {}) {
+    graph::Expansion expansion = graph::expand(document, sizes);
+    for (const graph::Problem& problem : expansion.problems)
+        qCritical("%s: %s %s", problem.path.c_str(), problem.message.c_str(), problem.hint.c_str());
+    if (!expansion.problems.empty()) qFatal("%s does not expand", document.main.name.c_str());
+    return std::move(expansion.model);
+}
+
+} // namespace
+
+class TestLibrary : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void everyEntrySaysWhatItIsInBothLanguages() {
+        QVERIFY(!standard().empty());
+        for (const Entry& entry : standard()) {
+            QVERIFY2(!entry.summary().empty() && !entry.summaryZh.empty() && !entry.category.empty(), entry.name.c_str());
+            QVERIFY2(!catalog::find(entry.name), entry.name.c_str());
+            QCOMPARE(entry.document.main.hyper.size(), entry.helpZh.size());
+            for (const graph::HyperParameter& hyper : entry.document.main.hyper)
+                QVERIFY2(!hyper.help.empty() && entry.helpZh.contains(hyper.name), (entry.name + "." + hyper.name).c_str());
+            for (const auto* ports : {&entry.document.main.inputs, &entry.document.main.outputs})
+                for (const graph::Port& port : *ports) QVERIFY2(!port.shape.empty(), (entry.name + "." + port.name).c_str());
+        }
+    }
+
+    void everyEntryExpandsWithItsOwnSizes() {
+        for (const Entry& entry : standard()) expanded(entry.document);
+    }
+
+    /// A change without a new version would make every copy look edited. Where this fails on purpose, raise the version and add the digest.
+    void noVersionChangesUnseen() {
+        std::string wrong;
+        for (const Entry& entry : standard()) {
+            const std::string digest = must(digestOf(entry.document));
+            if (entry.digests.size() != static_cast<std::size_t>(entry.version) || entry.digests.back() != digest)
+                wrong += entry.name + " " + std::to_string(entry.version) + " " + digest + "\n";
+        }
+        QVERIFY2(wrong.empty(), wrong.c_str());
+    }
+
+    void aCopyBringsWhatItNeedsAndItsOrigin() {
+        graph::Document document;
+        const Copied copied = must(copyInto(document, "TransformerBlock"));
+        QCOMPARE(copied.type, std::string("TransformerBlock"));
+        QCOMPARE(document.composites.size(), std::size_t(4)); // block, self-attention, attention, feed-forward
+        QVERIFY((document.composites.at("MultiHeadAttention").origin == graph::Origin{"celloom", "MultiHeadAttention", 1}));
+        document.main.inputs = {{"x", {"B", "T", "64"}}};
+        document.main.outputs = {{"y", {"B", "T", "64"}}};
+        document.main.cells = {{"block", copied.type, {{"d_model", std::int64_t(64)}, {"num_heads", std::int64_t(4)}}, "3", {}, {}}};
+        document.main.wires = {{{"", "x"}, {"block", "x"}}, {{"block", "out"}, {"", "y"}}};
+        const auto again = must(graph::fromJson(graph::toJson(document)));
+        QCOMPARE(expanded(again).parameterCount(), std::int64_t(3 * (4 * (64 * 64 + 64) + (64 * 256 + 256) + (256 * 64 + 64) + 4 * 64)));
+    }
+
+    void copyingAgainChangesNothing() {
+        graph::Document document;
+        must(copyInto(document, "TransformerBlock"));
+        const std::string before = graph::toJson(document);
+        const Copied again = must(copyInto(document, "TransformerBlock")), inner = must(copyInto(document, "MultiHeadAttention"));
+        QCOMPARE(again.type, std::string("TransformerBlock"));
+        QVERIFY(again.added.empty() && inner.added.empty());
+        QCOMPARE(graph::toJson(document), before);
+    }
+
+    void aTakenNameGetsANumberAndInnerReferencesFollow() {
+        graph::Document document;
+        document.composites["MultiHeadAttention"].note = "my own";
+        const Copied copied = must(copyInto(document, "CrossAttention"));
+        QCOMPARE(copied.type, std::string("CrossAttention"));
+        QCOMPARE(document.composites.at("MultiHeadAttention").note, std::string("my own"));
+        QCOMPARE(document.composites.at("CrossAttention").cells[0].type, std::string("MultiHeadAttention2"));
+        QCOMPARE(must(copyInto(document, "MultiHeadAttention")).type, std::string("MultiHeadAttention2"));
+    }
+
+    void movedCellsAreNoEditButAChangedNumberIs() {
+        graph::Document document;
+        must(copyInto(document, "FeedForward"));
+        document.composites.at("FeedForward").cells[0].position = graph::Position{10, 20};
+        QVERIFY(must(copyInto(document, "FeedForward")).added.empty());
+        document.composites.at("FeedForward").hyper[0].value = std::int64_t(128);
+        QCOMPARE(must(copyInto(document, "FeedForward")).type, std::string("FeedForward2"));
+    }
+
+    void anUnknownNameIsRefusedWithTheNearestOne() {
+        graph::Document document;
+        const auto copied = copyInto(document, "MultiheadAttention");
+        QVERIFY(!copied);
+        QVERIFY2(copied.error().hint.find("MultiHeadAttention") != std::string::npos, copied.error().text().c_str());
+        QVERIFY(document.composites.empty());
+    }
+
+    void recursiveEntriesAreRefused() {
+        Entry entry;
+        entry.name = "A";
+        entry.document.main.cells = {{"b", "B", {}, {}, {}, {}}};
+        entry.document.composites["B"].cells = {{"c", "C", {}, {}, {}, {}}};
+        entry.document.composites["C"].cells = {{"b", "B", {}, {}, {}, {}}};
+        graph::Document document;
+        const auto copied = copyInto(document, entry);
+        QVERIFY(!copied);
+        QVERIFY2(copied.error().message.find("B -> C -> B") != std::string::npos, copied.error().text().c_str());
+        QVERIFY(document.composites.empty());
+    }
+
+    /// Each level names the next one: as deep as a document of 16 MiB can be, it must not use up the stack.
+    void compositesThatNestTooDeepAreRefused() {
+        Entry entry;
+        entry.name = "A";
+        entry.document.main.cells = {{"c", "C0", {}, {}, {}, {}}};
+        for (int i = 0; i < 20000; ++i)
+            entry.document.composites["C" + std::to_string(i)].cells = {{"c", "C" + std::to_string(i + 1), {}, {}, {}, {}}};
+        for (int i = 19999; i > 0; i -= 30) // the deepest first, so that most of the way is known already
+            entry.document.main.cells.insert(entry.document.main.cells.end() - 1, {"c" + std::to_string(i), "C" + std::to_string(i), {}, {}, {}, {}});
+        graph::Document document;
+        QVERIFY(!copyInto(document, entry));
+        QVERIFY(digestsOf(entry.document).size() < 40);
+    }
+};
+
+QTEST_GUILESS_MAIN(TestLibrary)
+#include "tst_library.moc"
