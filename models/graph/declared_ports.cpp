@@ -3,7 +3,6 @@
 #include "models/base/text.h"
 
 #include <algorithm>
-#include <cctype>
 
 namespace celloom::graph {
 namespace {
@@ -11,17 +10,8 @@ namespace {
 /// Every name in a dimension that is no hyper-parameter stands for itself.
 Symbols symbolsOf(const std::string& dim, const Scope& scope) {
     Symbols out;
-    for (std::size_t at = 0; at < dim.size();) {
-        std::size_t end = at;
-        while (end < dim.size() && (std::isalnum(static_cast<unsigned char>(dim[end])) || dim[end] == '_')) ++end;
-        if (end == at) {
-            ++at;
-            continue;
-        }
-        const std::string word = dim.substr(at, end - at);
-        if (isIdentifier(word) && !scope.contains(word)) out.emplace(word, Dim{1, word});
-        at = end;
-    }
+    for (const std::string& name : namesIn(dim))
+        if (!scope.contains(name)) out.emplace(name, Dim{1, name});
     return out;
 }
 

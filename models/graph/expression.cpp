@@ -2,8 +2,11 @@
 
 #include "models/base/text.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -320,6 +323,56 @@ Result<Dim> evaluateDim(const std::string& text, const Scope& scope, const Symbo
         return fail("the dimension " + inQuotes(text) + " gives " + std::to_string(*whole) + ", expected 1 to " + std::to_string(kMaxDim) +
                     ".");
     return Dim{*whole, value->symbol};
+}
+
+namespace {
+
+/// Calls `name` for each name that is no function, `other` for the rest, in order.
+void walkNames(const std::string& text, const std::function<void(const std::string&)>& name,
+               const std::function<void(const std::string&)>& other) {
+    const auto isWord = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    for (std::size_t at = 0; at < text.size();) {
+        std::size_t end = at + 1;
+        if (isWord(text[at])) // "1e5" and "0.5" are words too, and no names
+            while (end < text.size() && (isWord(text[end]) || text[end] == '.')) ++end;
+        const std::string word = text.substr(at, end - at);
+        const auto next = text.find_first_not_of(' ', end);
+        const bool isFunction = next != std::string::npos && text[next] == '(';
+        (isIdentifier(word) && !isFunction ? name : other)(word);
+        at = end;
+    }
+}
+
+} // namespace
+
+std::vector<std::string> namesIn(const std::string& text) {
+    std::vector<std::string> out;
+    walkNames(
+        text,
+        [&](const std::string& name) {
+            if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+        },
+        [](const std::string&) {});
+    return out;
+}
+
+std::string replaceNames(const std::string& text, const std::map<std::string, std::string>& replacements) {
+    std::string out;
+    walkNames(
+        text,
+        [&](const std::string& name) {
+            const auto found = replacements.find(name);
+            if (found == replacements.end()) {
+                out += name;
+                return;
+            }
+            double number = 0;
+            const bool isWhole = trimmed(name) == trimmed(text); // nothing stands beside it
+            const bool isPlain = isWhole || isIdentifier(found->second) || (readNumber(found->second, number) && number >= 0);
+            out += isPlain ? found->second : "(" + found->second + ")";
+        },
+        [&](const std::string& rest) { out += rest; });
+    return out;
 }
 
 std::string toString(const ResolvedValue& value) {

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace celloom::graph {
 
@@ -24,6 +25,11 @@ Result<std::int64_t> evaluateInteger(const std::string& text, const Scope& scope
 
 /// A dimension: a whole number, or one symbol times a whole number ("2 * T").
 Result<Dim> evaluateDim(const std::string& text, const Scope& scope, const Symbols& symbols);
+
+/// The names in an expression, functions left out; each once, in order. Any text is taken: what is no expression has names too.
+std::vector<std::string> namesIn(const std::string& text);
+/// The text with names replaced by other texts; where these are more than a name or a number, in parentheses.
+std::string replaceNames(const std::string& text, const std::map<std::string, std::string>& replacements);
 
 /// A name that can stand in an expression: a letter or _, then letters, digits and _.
 bool isIdentifier(const std::string& text);

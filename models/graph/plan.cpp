@@ -8,14 +8,6 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 128;
 
-bool isCellName(const std::string& name) {
-    if (name.empty() || name.size() > kMaxNameBytes || !isUtf8(name)) return false;
-    return std::all_of(name.begin(), name.end(), [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte >= 0x80 || c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    });
-}
-
 void checkNames(const Graph& graph, const std::string& path, ProblemList& problems) {
     std::set<std::string> cells, inputs, outputs;
     for (const Cell& cell : graph.cells) {
@@ -120,6 +112,14 @@ void sortCells(const Graph& graph, const std::string& path, Plan& plan, ProblemL
 }
 
 } // namespace
+
+bool isCellName(const std::string& name) {
+    if (name.empty() || name.size() > kMaxNameBytes || !isUtf8(name)) return false;
+    return std::all_of(name.begin(), name.end(), [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte >= 0x80 || c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    });
+}
 
 Plan planOf(const Graph& graph, const std::string& path, ProblemList& problems) {
     Plan plan;

@@ -17,6 +17,9 @@ struct Plan {
     bool isUsable = true;                                                       // false: problems were found
 };
 
+/// What a cell or a port may be called: letters, digits, _ and -, of any script, at most 128 bytes.
+bool isCellName(const std::string& name);
+
 /// Problems are reported with paths below `path`. The plan points into `graph`.
 Plan planOf(const Graph& graph, const std::string& path, ProblemList& problems);
 
