@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
     celloom::app::addAdapterVerbs(app, invocation);
     celloom::app::addMachineVerbs(app, invocation);
     celloom::app::addScriptVerbs(app, invocation);
+    celloom::app::addLibraryVerbs(app, invocation);
     celloom::app::addTrainVerbs(app, invocation);
 
     return parseAndRun(app, invocation, argc, argv);

@@ -32,6 +32,7 @@ void addChatVerbs(CLI::App& app, Invocation& invocation);       // chat, try-chi
 void addAdapterVerbs(CLI::App& app, Invocation& invocation);    // merge
 void addMachineVerbs(CLI::App& app, Invocation& invocation);    // estimate, selftest, doctor
 void addScriptVerbs(CLI::App& app, Invocation& invocation);     // check-script
+void addLibraryVerbs(CLI::App& app, Invocation& invocation);    // library …, new
 void addTrainVerbs(CLI::App& app, Invocation& invocation);      // child
 
 } // namespace celloom::app

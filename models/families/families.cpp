@@ -6,6 +6,7 @@
 #include "models/families/family.h"
 #include "models/graph/json.h"
 #include "models/graph/json_text.h"
+#include "models/library/standard.h"
 
 #include <algorithm>
 
@@ -18,9 +19,10 @@ const Family* findFamily(const std::string& name) {
     return found == all().end() ? nullptr : &*found;
 }
 
-std::vector<std::string> presetNames() {
+std::vector<std::string> builtInNames() {
     std::vector<std::string> names;
     for (const Preset& preset : presets()) names.push_back(preset.name);
+    for (const library::Template& made : library::templates()) names.push_back(made.name);
     return names;
 }
 
@@ -112,9 +114,14 @@ bool isIgnorable(const graph::ExpandedModel& model, const std::string& name) {
     });
 }
 
+bool isBuiltIn(const std::string& name) {
+    const auto names = builtInNames();
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 Result<graph::Document> openModel(const std::string& model) {
-    const auto names = presetNames();
-    if (std::find(names.begin(), names.end(), model) != names.end()) return buildPreset(model);
+    if (const library::Template* made = library::findTemplate(model)) return made->document;
+    if (isBuiltIn(model)) return buildPreset(model);
     std::error_code error;
     fs::path path(model);
     if (fs::is_directory(path, error)) {
@@ -125,7 +132,7 @@ Result<graph::Document> openModel(const std::string& model) {
     }
     if (!fs::exists(path, error))
         return fail("there is no model " + inQuotes(path.has_parent_path() ? model : path.string()) + ".",
-                    "Give a preset (" + joined(names) + "), a folder with a config.json, or a .cells.json file.", "model.source");
+                    "Give a preset or a template (" + joined(builtInNames()) + "), a folder with a config.json, or a .cells.json file.", "model.source");
     if (path.filename() != "config.json") return graph::loadDocument(path);
     CELLOOM_TRY(text, readFile(path, graph::JsonLimits{}.maxBytes));
     return fromConfigJson(text, path.string());

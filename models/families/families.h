@@ -46,7 +46,10 @@ bool isIgnorable(const std::string& family, const std::string& checkpointName);
 /// The same for one model: with a tied head its own weight, which some checkpoints carry again, holds nothing to load either.
 bool isIgnorable(const graph::ExpandedModel& model, const std::string& checkpointName);
 
-/// MODEL as the user gives it: a preset name, a folder with model.cells.json or config.json, or one of these files.
+/// Whether the name stands for a preset or for a template of models/library, which need no file.
+bool isBuiltIn(const std::string& name);
+
+/// MODEL as the user gives it: a preset's or a template's name, a folder with model.cells.json or config.json, or one of these files.
 Result<graph::Document> openModel(const std::string& model);
 
 } // namespace celloom::families

@@ -2,7 +2,8 @@
 
 #include "models/base/files.h"
 #include "models/base/text.h"
-#include "models/catalog/catalog.h"
+#include "models/graph/edits.h"
+#include "models/graph/problems.h"
 #include "models/library/standard.h"
 
 #include <algorithm>
@@ -143,7 +144,7 @@ public:
         for (graph::Cell& cell : copy.cells)
             if (const auto inner = m_from.composites.find(cell.type); inner != m_from.composites.end())
                 cell.type = place(inner->second, *m_digester.composite(cell.type), cell.type); // the whole was digested before
-        std::string name = freeTypeName(m_into, wanted);
+        std::string name = graph::freeCompositeName(m_into, wanted);
         copy.name = name;
         m_into.composites[name] = std::move(copy);
         m_there.emplace(digest, name);
@@ -190,13 +191,6 @@ std::vector<std::string> neededBy(const Document& document, const Graph& graph) 
     return {seen.begin(), seen.end()};
 }
 
-std::string freeTypeName(const Document& document, const std::string& wanted) {
-    const auto isTaken = [&](const std::string& name) { return document.composites.contains(name) || catalog::find(name); };
-    std::string name = wanted;
-    for (int number = 2; isTaken(name); ++number) name = wanted + std::to_string(number);
-    return name;
-}
-
 Result<Copied> copyInto(Document& document, const Entry& entry) {
     CELLOOM_TRY(digest, digestOf(entry.document));
     Copier copier(document, entry.document);
@@ -209,11 +203,7 @@ Result<Copied> copyInto(Document& document, const Entry& entry) {
 Result<Copied> copyInto(Document& document, const std::string& standardName) {
     const Entry* entry = findStandard(standardName);
     if (entry) return copyInto(document, *entry);
-    std::vector<std::string> names;
-    for (const Entry& other : standard()) names.push_back(other.name);
-    const auto close = nearest(standardName, names);
-    return fail("The standard library has no " + inQuotes(standardName) + ".",
-                close.empty() ? "It has " + joined(names) + "." : "Did you mean " + joined(close) + "?");
+    return fail("The standard library has no " + inQuotes(standardName) + ".", graph::didYouMean(standardName, graph::namesOf(standard()), "Entries"));
 }
 
 } // namespace celloom::library

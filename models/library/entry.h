@@ -39,9 +39,6 @@ std::map<std::string, std::string> digestsOf(const graph::Document& document);
 /// Names of the composites that `graph` needs, also through others, as far as the document has them.
 std::vector<std::string> neededBy(const graph::Document& document, const graph::Graph& graph);
 
-/// `wanted`, or with a number behind it where a composite of the document or a type of the catalogue has that name.
-std::string freeTypeName(const graph::Document& document, const std::string& wanted);
-
 struct Copied {
     std::string type;               // under which the entry now is in the document
     std::vector<std::string> added; // composites; empty where an identical one was there already

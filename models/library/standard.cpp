@@ -82,6 +82,7 @@ std::vector<Template> readTemplates() {
         made.title = source.at("title").get<std::string>();
         made.titleZh = source.at("title_zh").get<std::string>();
         made.summaryZh = source.at("summary_zh").get<std::string>();
+        made.helpZh = source.at("help_zh").get<std::map<std::string, std::string>>();
         made.document = documentOf(source, resource);
         made.document.main.name = made.name;
         fillIn(made.document, graphsOf(standard()));

@@ -15,6 +15,7 @@ const Entry* findStandard(const std::string& name);
 struct Template {
     std::string name; // "image-classifier"
     std::string title, titleZh, summaryZh;
+    std::map<std::string, std::string> helpZh; // of hyper-parameters, by name
     graph::Document document;
     [[nodiscard]] const std::string& summary() const { return document.main.note; }
 };

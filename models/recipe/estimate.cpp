@@ -39,8 +39,7 @@ MemoryOptions memoryOptions(const Recipe& recipe, const graph::ExpandedModel& mo
 
 Result<graph::ExpandedModel> modelOf(const Recipe& recipe) {
     const std::string& source = recipe.text(trains(recipe) ? "model.source" : "model.weights");
-    const bool isPreset = std::filesystem::path(source).filename() == source && families::buildPreset(source).has_value();
-    CELLOOM_TRY(document, families::openModel(isPreset ? source : recipe.resolvePath(source).string()));
+    CELLOOM_TRY(document, families::openModel(families::isBuiltIn(source) ? source : recipe.resolvePath(source).string()));
     CELLOOM_TRY(overrides, recipe.modelOverrides());
     if (!trains(recipe)) overrides.clear(); // weights are used as they are
     const bool hasVocab =

@@ -1,6 +1,7 @@
 // The list of a recipe's fields: the one place where an option is written down.
 #include "models/base/text.h"
 #include "models/families/families.h"
+#include "models/library/standard.h"
 #include "models/recipe/measures.h"
 #include "models/recipe/recipe.h"
 
@@ -109,9 +110,10 @@ void addGeneral(std::vector<Entry>& out) {
 void addModel(std::vector<Entry>& out) {
     Texts presets;
     for (const auto& preset : families::presets()) presets.push_back(preset.name);
+    for (const auto& made : library::templates()) presets.push_back(made.name);
     out.push_back(Entry("model", "model.source", path, word("baichuan-tiny"), "Model", "模型",
-                        "The network: the name of a preset, a folder with a config.json, or a .cells.json document.",
-                        "网络结构：预设名、含 config.json 的文件夹，或 .cells.json 文档。")
+                        "The network: the name of a preset or a template, a folder with a config.json, or a .cells.json document.",
+                        "网络结构：预设名或模板名、含 config.json 的文件夹，或 .cells.json 文档。")
                       .choices(std::move(presets))
                       .when(kWhenTraining));
     out.push_back(Entry("model", "model.overrides", textList, Texts{}, "Overrides", "覆盖超参数",

@@ -182,11 +182,6 @@ ordered_json toJsonValue(const FieldValue& value, FieldKind kind) {
     return out;
 }
 
-bool isPreset(const std::string& name) {
-    const auto& all = families::presets();
-    return std::any_of(all.begin(), all.end(), [&](const auto& preset) { return preset.name == name; });
-}
-
 /// A list written as in the recipe's file: ["q_proj", "v_proj"], [0, 1].
 std::optional<Texts> listFromJson(const std::string& text, FieldKind kind) {
     const json list = text.starts_with('[') ? json::parse(text, nullptr, false) : json();
@@ -404,7 +399,7 @@ Recipe Recipe::withAbsolutePaths() const {
         FieldValue& held = out.m_values[field.key];
         if (field.kind == FieldKind::Path) {
             auto& path = std::get<std::string>(held);
-            if (!path.empty() && !(field.key == "model.source" && isPreset(path))) path = resolvePath(path).string();
+            if (!path.empty() && !(field.key == "model.source" && families::isBuiltIn(path))) path = resolvePath(path).string();
         } else if (field.kind == FieldKind::PathList) {
             for (std::string& path : std::get<Texts>(held)) path = resolvePath(path).string();
         } else if (field.kind == FieldKind::ScriptList) {

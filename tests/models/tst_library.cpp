@@ -28,6 +28,12 @@ graph::ExpandedModel expanded(const graph::Document& document, const Sizes& size
     return std::move(expansion.model);
 }
 
+bool entryHas(const std::string& name, const std::string& hyper) {
+    for (const graph::HyperParameter& parameter : findStandard(name)->document.main.hyper)
+        if (parameter.name == hyper) return true;
+    return false;
+}
+
 } // namespace
 
 class TestLibrary : public QObject {
@@ -61,6 +67,77 @@ private Q_SLOTS:
         QVERIFY2(wrong.empty(), wrong.c_str());
     }
 
+    /// d = d_model, f = d_ff, h heads, k key/value heads of d / h numbers, r = B · T rows. A Dense of i to o has i·o (+ o) parameters and 2·i·o (+ o) FLOPs a row; the
+    /// attention core B·h·T·S·(4·d/h + 5); LayerNorm 8, RMSNorm 5, GELU 8, ReLU 1, SiLU 5, Multiply, Residual and rotation 1, 1 and 3 a number (models/catalog).
+    void parametersAndFlopsEqualADerivation_data() {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<bool>("isSmall");
+        for (const char* name : {"MultiHeadAttention", "SelfAttention", "CrossAttention", "RotarySelfAttention", "FeedForward", "FeedForwardReLU", "SwiGLU", "TransformerBlock",
+                                 "PostNormTransformerBlock", "RotaryTransformerBlock", "CrossAttentionBlock", "TransformerDecoderBlock"})
+            for (const bool isSmall : {true, false}) QTest::newRow(qPrintable(QString(name) + (isSmall ? " small" : " large"))) << name << isSmall;
+    }
+    void parametersAndFlopsEqualADerivation() {
+        QFETCH(QString, name);
+        QFETCH(bool, isSmall);
+        const std::int64_t d = isSmall ? 16 : 768, h = isSmall ? 4 : 12, B = isSmall ? 2 : 3, T = isSmall ? 5 : 128, S = isSmall ? 7 : 50, f = isSmall ? 40 : 3000;
+        const bool isRotary = name.startsWith("Rotary") || name == "SwiGLU", isFed = name.contains("Feed") || name == "SwiGLU" || name.contains("Block");
+        const std::int64_t k = isRotary && name != "SwiGLU" ? h / 2 : h, kd = k * (d / h), bias = isRotary ? 0 : 1;
+        Sizes sizes{{"d_model", d}};
+        if (name != "SwiGLU" && !name.startsWith("Feed")) sizes["num_heads"] = h;
+        if (k != h) sizes["num_kv_heads"] = k;
+        if (isFed) sizes["d_ff"] = f;
+        double parameters = 0, flops = 0;
+        const auto dense = [&](std::int64_t in, std::int64_t out, std::int64_t rows) {
+            parameters += static_cast<double>(in * out + bias * out);
+            flops += static_cast<double>(rows) * static_cast<double>(2 * in * out + bias * out);
+        };
+        const auto each = [&](std::int64_t numbers, double perNumber) { flops += static_cast<double>(numbers) * perNumber; };
+        const auto attention = [&](std::int64_t keys) { // of T queries
+            dense(d, d, B * T);
+            dense(d, kd, B * keys);
+            dense(d, kd, B * keys);
+            dense(d, d, B * T);
+            each(B * h * T * keys, 4.0 * static_cast<double>(d / h) + 5);
+            if (isRotary) each(B * T * (d + kd), 3);
+        };
+        const auto norm = [&] {
+            parameters += static_cast<double>(isRotary ? d : 2 * d);
+            each(B * T * d, isRotary ? 5 : 8);
+        };
+        const auto feedForward = [&](double act) {
+            dense(d, f, B * T);
+            if (isRotary) dense(d, f, B * T);
+            each(B * T * f, isRotary ? 5 + 1 : act);
+            dense(f, d, B * T);
+        };
+        const double act = name.contains("ReLU") || name.startsWith("PostNorm") ? 1 : 8;
+        const bool seesContext = name.contains("Cross") || name.contains("Decoder"), seesItself = name == "SelfAttention" || name == "RotarySelfAttention" || (name.contains("Block") && name != "CrossAttentionBlock");
+        if (seesItself) attention(T);
+        if (seesContext || name == "MultiHeadAttention") attention(S);
+        if (isFed) feedForward(act);
+        if (name.contains("Block"))
+            for (int i = 0; i < 1 + int(seesItself) + int(seesContext); ++i) {
+                norm();
+                each(B * T * d, 1); // the residual
+            }
+        if (entryHas(name.toStdString(), "dropout")) sizes["dropout"] = 0.0; // a Dropout that drops nothing costs nothing
+        const graph::ExpandedModel model = expanded(findStandard(name.toStdString())->document, sizes);
+        std::map<std::string, std::int64_t> symbols{{"B", B}, {"T", T}};
+        if (seesContext || name == "MultiHeadAttention") symbols["S"] = S;
+        const graph::Cost cost = graph::total(graph::costs(model, symbols));
+        QCOMPARE(cost.forwardFlops, flops);
+        QCOMPARE(static_cast<double>(cost.parameters), parameters);
+        QCOMPARE(static_cast<double>(model.parameterCount()), parameters);
+    }
+
+    void everyTemplateExpandsAndSaysWhatItIs() {
+        for (const Template& made : templates()) {
+            QVERIFY2(!made.summary().empty() && !made.summaryZh.empty() && !made.title.empty() && !made.titleZh.empty(), made.name.c_str());
+            expanded(made.document);
+            for (const graph::HyperParameter& hyper : made.document.main.hyper) QVERIFY2(!hyper.help.empty() && made.helpZh.contains(hyper.name), (made.name + "." + hyper.name).c_str());
+        }
+    }
+
     void aCopyBringsWhatItNeedsAndItsOrigin() {
         graph::Document document;
         const Copied copied = must(copyInto(document, "TransformerBlock"));
@@ -91,8 +168,8 @@ private Q_SLOTS:
         const Copied copied = must(copyInto(document, "CrossAttention"));
         QCOMPARE(copied.type, std::string("CrossAttention"));
         QCOMPARE(document.composites.at("MultiHeadAttention").note, std::string("my own"));
-        QCOMPARE(document.composites.at("CrossAttention").cells[0].type, std::string("MultiHeadAttention2"));
-        QCOMPARE(must(copyInto(document, "MultiHeadAttention")).type, std::string("MultiHeadAttention2"));
+        QCOMPARE(document.composites.at("CrossAttention").cells[0].type, std::string("MultiHeadAttention_2"));
+        QCOMPARE(must(copyInto(document, "MultiHeadAttention")).type, std::string("MultiHeadAttention_2"));
     }
 
     void movedCellsAreNoEditButAChangedNumberIs() {
@@ -101,7 +178,7 @@ private Q_SLOTS:
         document.composites.at("FeedForward").cells[0].position = graph::Position{10, 20};
         QVERIFY(must(copyInto(document, "FeedForward")).added.empty());
         document.composites.at("FeedForward").hyper[0].value = std::int64_t(128);
-        QCOMPARE(must(copyInto(document, "FeedForward")).type, std::string("FeedForward2"));
+        QCOMPARE(must(copyInto(document, "FeedForward")).type, std::string("FeedForward_2"));
     }
 
     void anUnknownNameIsRefusedWithTheNearestOne() {
