@@ -3,9 +3,16 @@
 #include "models/base/result.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 
 namespace celloom::engine {
+
+void StepContext::addLoss(const at::Tensor& loss) {
+    CELLOOM_CHECK(isTraining && loss.dim() == 0);
+    const at::Tensor added = loss.to(at::kFloat);
+    auxiliaryLoss = auxiliaryLoss.defined() ? auxiliaryLoss + added : added;
+}
 
 void Cell::bind(std::vector<at::Tensor> weights, at::ScalarType computeType, std::size_t index) {
     CELLOOM_CHECK(weights.size() == m_instance.weights.size());
@@ -31,6 +38,10 @@ at::Tensor Cell::buffer(const std::string& name) const {
     return {};
 }
 
+bool Cell::learns() const {
+    return !m_weights.empty() && m_weights.front().requires_grad();
+}
+
 at::Tensor Cell::dropoutMask(const at::Tensor& x, double p, const StepContext& context) const {
     at::Tensor mask = at::empty(x.sizes(), at::kFloat);
     mask.bernoulli_(1 - p, at::detail::createCPUGenerator(mixSeed(context.dropoutSeed, m_index))).div_(1 - p);
@@ -45,6 +56,10 @@ const CellRegistry& CellRegistry::standard() {
         addActivationCells(out);
         addStructureCells(out);
         addAttentionCells(out);
+        addShapeCells(out);
+        addArithmeticCells(out);
+        addImageCells(out);
+        addRoutingCells(out);
         return out;
     }();
     return registry;

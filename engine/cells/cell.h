@@ -34,10 +34,13 @@ struct StepContext {
     std::int64_t positionsEnd = 0;        // no position of this pass is this or higher
     std::vector<std::int64_t> rowLengths; // tokens of each row so far (dynamic rotary scaling follows them); empty: positionsEnd for all
     KeyValueCache* cache = nullptr;       // causal attention reads earlier keys and values from it and adds its own; null: there are none
-    bool isAgain = false;          // a recomputed layer runs a second time for its gradients: buffers and auxiliaryLoss stay as they are
-    at::Tensor auxiliaryLoss;      // scalar float32, differentiable: what cells add to the loss (MixtureOfExperts' balance); undefined: nothing
+    bool isAgain = false;          // a recomputed layer runs a second time for its gradients: buffers stay as they are
+    at::Tensor auxiliaryLoss;      // scalar float32, differentiable: what cells add to the loss in training; undefined: nothing. See addLoss
     TensorCache masks;             // of this forward pass
     TensorCache* tables = nullptr; // of the network, kept between passes
+
+    /// A cell adds to the loss: a scalar, the mean over the batch. In a recomputed layer both times: the network counts it once.
+    void addLoss(const at::Tensor& loss);
 };
 
 class Cell {
@@ -67,6 +70,8 @@ protected:
     at::Tensor weight(const std::string& name) const;
     /// The buffer of that name itself, float32, to be read and changed in place (in training only, and not where StepContext::isAgain).
     at::Tensor buffer(const std::string& name) const;
+    /// Whether its first weight takes a gradient: false of a frozen cell, and of one of which the bias alone learns.
+    bool learns() const;
     std::size_t index() const { return m_index; }
     const std::vector<CellAdapter>& adapters() const { return m_adapters; }
 
@@ -109,5 +114,9 @@ void addNormCells(CellRegistry& registry);
 void addActivationCells(CellRegistry& registry);
 void addStructureCells(CellRegistry& registry);
 void addAttentionCells(CellRegistry& registry);
+void addShapeCells(CellRegistry& registry);
+void addArithmeticCells(CellRegistry& registry);
+void addImageCells(CellRegistry& registry);
+void addRoutingCells(CellRegistry& registry);
 
 } // namespace celloom::engine

@@ -1,4 +1,4 @@
-// Cells that join, divide and thin out: Add, Multiply, Residual, Split, Concat, Dropout.
+// Cells that join, divide and thin out: Residual, Split, Concat, Dropout.
 #include "engine/cells/cell.h"
 
 #include <ATen/TensorOperators.h>
@@ -9,18 +9,6 @@
 namespace celloom::engine {
 namespace {
 
-class Add final : public Cell {
-public:
-    using Cell::Cell;
-    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override { return {inputs[0] + inputs[1]}; }
-};
-
-class Multiply final : public Cell {
-public:
-    using Cell::Cell;
-    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override { return {inputs[0] * inputs[1]}; }
-};
-
 /// x + scale * branch.
 class Residual final : public Cell {
 public:
@@ -30,16 +18,17 @@ public:
     }
 };
 
-/// Consecutive pieces of the last dimension, or of each of its groups. One split: its backward is one concatenation.
+/// Consecutive pieces of a dimension, or of each of its groups. One split: its backward is one concatenation.
 class Split final : public Cell {
 public:
     using Cell::Cell;
     std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override {
-        const std::int64_t groups = instance().integer("groups");
-        if (groups == 1) return at::split_with_sizes(inputs[0], instance().integers("sizes"), -1);
-        std::vector<at::Tensor> pieces =
-            at::split_with_sizes(inputs[0].unflatten(-1, {groups, inputs[0].size(-1) / groups}), instance().integers("sizes"), -1);
-        for (at::Tensor& piece : pieces) piece = piece.flatten(-2);
+        const std::int64_t groups = instance().integer("groups"), given = instance().integer("axis");
+        const at::Tensor& x = inputs[0];
+        if (groups == 1) return at::split_with_sizes(x, instance().integers("sizes"), given);
+        const std::int64_t axis = given < 0 ? given + x.dim() : given;
+        std::vector<at::Tensor> pieces = at::split_with_sizes(x.unflatten(axis, {groups, x.size(axis) / groups}), instance().integers("sizes"), axis + 1);
+        for (at::Tensor& piece : pieces) piece = piece.flatten(axis, axis + 1);
         return pieces;
     }
 };
@@ -47,7 +36,7 @@ public:
 class Concat final : public Cell {
 public:
     using Cell::Cell;
-    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override { return {at::cat(inputs, -1)}; }
+    std::vector<at::Tensor> construct(const std::vector<at::Tensor>& inputs, StepContext&) override { return {at::cat(inputs, instance().integer("axis"))}; }
 };
 
 /// In training only; see dropoutMask.
@@ -64,9 +53,7 @@ public:
 } // namespace
 
 void addStructureCells(CellRegistry& registry) {
-    registry.add<Add>("Add");
     registry.add<Residual>("Residual");
-    registry.add<Multiply>("Multiply");
     registry.add<Split>("Split");
     registry.add<Concat>("Concat");
     registry.add<Dropout>("Dropout");

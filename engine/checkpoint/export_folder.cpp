@@ -51,7 +51,8 @@ Result<at::Tensor> readTensor(const Item& item, ElementType type) {
 /// The type that holds most of the bytes.
 ElementType commonType(const WeightPlan& plan) {
     std::map<ElementType, std::uint64_t> bytes;
-    for (const Item& item : plan.items) bytes[item.type] += *byteCount(item.type, item.shape);
+    for (const Item& item : plan.items)
+        if (!item.isBuffer) bytes[item.type] += *byteCount(item.type, item.shape);
     const auto most = std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     return most == bytes.end() ? ElementType::Float32 : most->first;
 }
@@ -93,7 +94,7 @@ private:
         std::vector<std::vector<const Item*>> shards(1);
         std::uint64_t held = 0;
         for (const Item& item : m_source.plan.items) {
-            CELLOOM_TRY(bytes, byteCount(m_report.type, item.shape));
+            CELLOOM_TRY(bytes, byteCount(typeOf(item), item.shape));
             if (!shards.back().empty() && (bytes > m_options.maxShardBytes || held > m_options.maxShardBytes - bytes)) {
                 shards.emplace_back();
                 held = 0;
@@ -114,14 +115,17 @@ private:
         return add("model.safetensors.index.json", index.dump(2) + "\n");
     }
 
-    Status writeShard(const std::string& name, const std::vector<const Item*>& items) {
+    [[nodiscard]] ElementType typeOf(const Item& item) const { return item.isBuffer ? ElementType::Float32 : m_report.type; }
+
+    Status writeShard(const std::string& name, std::vector<const Item*> items) {
+        std::stable_partition(items.begin(), items.end(), [](const Item* item) { return item->isBuffer; }); // the widest first: all is aligned
         m_report.files.push_back(name);
         ordered_json header{{"__metadata__", {{"format", "pt"}}}};
         std::uint64_t position = 0;
         for (const Item* item : items) {
-            CELLOOM_TRY(bytes, byteCount(m_report.type, item->shape));
+            CELLOOM_TRY(bytes, byteCount(typeOf(*item), item->shape));
             header[item->name] = {
-                {"dtype", safetensorsCode(m_report.type)}, {"shape", item->shape}, {"data_offsets", {position, position + bytes}}};
+                {"dtype", safetensorsCode(typeOf(*item))}, {"shape", item->shape}, {"data_offsets", {position, position + bytes}}};
             position += bytes;
         }
         std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -131,7 +135,7 @@ private:
         CELLOOM_TRY_STATUS(file.write({reinterpret_cast<const char*>(&headerBytes), sizeof headerBytes}));
         CELLOOM_TRY_STATUS(file.write(text));
         for (const Item* item : items) {
-            CELLOOM_TRY(tensor, readTensor(*item, m_report.type));
+            CELLOOM_TRY(tensor, readTensor(*item, typeOf(*item)));
             CELLOOM_TRY_STATUS(file.write(bytesOf(tensor)));
         }
         return file.close();
@@ -143,7 +147,7 @@ private:
         m_report.files.emplace_back("model.ckpt");
         CELLOOM_TRY(file, OutputFile::create(m_folder / "model.ckpt"));
         for (const Item& item : m_source.plan.items) {
-            CELLOOM_TRY(tensor, readTensor(item, m_report.type));
+            CELLOOM_TRY(tensor, readTensor(item, typeOf(item)));
             const auto way = families::mindFormersTensors(m_source.model, item.path).front();
             std::int64_t first = 0;
             for (const families::TensorRows& rows : way) {

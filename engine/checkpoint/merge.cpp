@@ -57,7 +57,7 @@ Result<MergeProof> mergeWithProof(Network& network, at::ScalarType type) {
     proof.inFloat32 = largest(merged - beside);
     try {
         for (Parameter& parameter : network.parameters())
-            if (!parameter.isAdapter && type != at::kFloat) parameter.tensor.copy_(parameter.tensor.to(type));
+            if (!parameter.isAdapter && !parameter.isBuffer && type != at::kFloat) parameter.tensor.copy_(parameter.tensor.to(type));
     } catch (const std::exception& exception) {
         return tl::unexpected(errorOf(exception, "rounding the weights"));
     }

@@ -229,7 +229,7 @@ Status writeModelFiles(const Network& network, const graph::Document& document, 
         return fail("the model has an adapter, which a folder of plain weights cannot hold.", "Merge it first.", folder.string());
     std::map<std::string, at::Tensor> tensors;
     for (const Parameter& parameter : network.parameters())
-        if (!parameter.isAdapter) tensors[families::checkpointName(network.model().family, parameter.path)] = parameter.tensor.to(type);
+        if (!parameter.isAdapter) tensors[families::checkpointName(network.model().family, parameter.path)] = parameter.tensor.to(parameter.isBuffer ? at::kFloat : type);
     CELLOOM_TRY_STATUS(writeSafetensors(folder / kWeights, tensors));
     CELLOOM_TRY_STATUS(writeFileAtomically(folder / "model.cells.json", graph::toJson(document)));
     // A graph that its owner has changed is of no family any more: model.cells.json alone describes it then.

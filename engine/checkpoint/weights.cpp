@@ -63,7 +63,7 @@ public:
         : m_shelf(shelf), m_model(model), m_plan(plan), m_mismatches(model) {}
 
     void plan(const WantedTensor& wanted) {
-        Item item{wanted.path, families::checkpointName(m_model.family, wanted.path), wanted.shape, ElementType::Float32, {}};
+        Item item{wanted.path, families::checkpointName(m_model.family, wanted.path), wanted.shape, ElementType::Float32, {}, wanted.isBuffer};
         std::vector<families::TensorRows> way{{item.name}};
         if (m_shelf.isMindFormers()) way = wayThatIsThere(wanted.path);
         std::vector<std::int64_t> shape; // of the rows together
@@ -170,7 +170,7 @@ Status copyRows(const WeightPlan::Rows& rows, at::Tensor target) {
 std::vector<WantedTensor> tensorsOf(const graph::ExpandedModel& model) {
     std::vector<WantedTensor> out;
     for (const graph::CellInstance& cell : model.cells)
-        for (const graph::WeightSpec& weight : cell.weights) out.push_back({cell.path + "." + weight.name, weight.dims});
+        for (const graph::WeightSpec& weight : cell.weights) out.push_back({cell.path + "." + weight.name, weight.dims, weight.isBuffer});
     return out;
 }
 

@@ -15,6 +15,7 @@ namespace celloom::engine {
 struct WantedTensor {
     std::string path;
     std::vector<std::int64_t> shape;
+    bool isBuffer = false; // WeightSpec::isBuffer: float32 in whatever is written
 };
 /// All parameters of a model, in its order.
 std::vector<WantedTensor> tensorsOf(const graph::ExpandedModel& model);
@@ -32,6 +33,7 @@ struct WeightPlan {
         std::vector<std::int64_t> shape;
         ElementType type = ElementType::Float32; // in the file
         std::vector<Rows> rows;                  // one after another they are the parameter
+        bool isBuffer = false;
     };
     std::vector<Item> items;
     std::vector<std::string> notRead; // what the files hold besides, in words

@@ -7,13 +7,16 @@
 #include "models/recipe/checks.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <sstream>
+#include <utility>
 
 namespace celloom::engine {
 
@@ -155,13 +158,14 @@ std::vector<at::Tensor> runCell(Cell& cell, recipe::FloatType wire, std::vector<
 /// One forward pass. Pieces that are computed again share it, so it lives until their backward passes are done.
 struct Pass {
     StepContext context;
+    std::map<std::size_t, std::array<bool, 2>> taken; // by a Branch: whether a row takes when_false, when_true
     std::string place = "the batch"; // the cell at work, for errors
 };
 
 /// Drops what no later cell reads; autograd keeps what the backward pass needs.
-void release(const CellInstance& cell, std::size_t index, const std::vector<std::size_t>& lastUse, std::vector<at::Tensor>& values) {
+void release(const CellInstance& cell, std::size_t place, const std::vector<std::size_t>& lastUse, std::vector<at::Tensor>& values) {
     const auto drop = [&](graph::ValueId id) {
-        if (id >= 0 && lastUse[static_cast<std::size_t>(id)] <= index) values[static_cast<std::size_t>(id)].reset();
+        if (id >= 0 && lastUse[static_cast<std::size_t>(id)] <= place) values[static_cast<std::size_t>(id)].reset();
     };
     for (const graph::ValueId id : cell.inputs) drop(id);
     for (const graph::ValueId id : cell.outputs) drop(id);
@@ -181,24 +185,45 @@ std::string layerOf(const std::string& path) {
 /// Runs a cell and tells the observers about it.
 using RunCell = std::function<void(std::size_t index, std::vector<at::Tensor>& values, bool isAgain)>;
 
-/// Runs a layer so that its inside is forgotten and computed again in the backward pass.
-void runRecomputed(const Network::State& state, const RecomputedLayer& layer, std::vector<at::Tensor>& values, const RunCell& run) {
+/// Whether some row takes each arm that a cell feeds alone. Every Branch is asked once a pass, by the condition that it will see.
+bool isTaken(const Network::State& state, std::size_t cell, const std::vector<at::Tensor>& values, Pass& pass) {
+    for (const Arm& arm : state.order.arms[cell]) {
+        const auto [found, isNew] = pass.taken.try_emplace(arm.branch);
+        if (isNew) {
+            const Cell& branch = *state.cells[arm.branch];
+            const at::Tensor takesTrue = values[static_cast<std::size_t>(branch.instance().inputs[0])].to(branch.computeType()) > 0;
+            found->second = {!takesTrue.all().item<bool>(), takesTrue.any().item<bool>()}; // sync
+        }
+        if (!found->second[arm.whenTrue ? 1 : 0]) return false;
+    }
+    return true;
+}
+
+/// Runs a layer so that its inside is forgotten and computed again in the backward pass. What its cells add to the loss is one output more.
+void runRecomputed(const Network::State& state, const RecomputedLayer& layer, std::vector<at::Tensor>& values, const RunCell& run,
+                   const std::shared_ptr<Pass>& pass) {
     std::vector<at::Tensor> inputs;
     for (const graph::ValueId id : layer.inputs) inputs.push_back(values[static_cast<std::size_t>(id)]);
-    const auto piece = [&state, &layer, run](const std::vector<at::Tensor>& given, bool isAgain) {
+    const auto piece = [&state, &layer, run, pass](const std::vector<at::Tensor>& given, bool isAgain) {
         std::vector<at::Tensor> inside(state.model.values.size());
         for (std::size_t i = 0; i < given.size(); ++i) inside[static_cast<std::size_t>(layer.inputs[i])] = given[i];
-        for (std::size_t index = layer.first; index <= layer.last; ++index) {
-            run(index, inside, isAgain);
-            release(state.model.cells[index], index, state.lastUse, inside);
+        const at::Tensor before = std::exchange(pass->context.auxiliaryLoss, {});
+        pass->context.isAgain = isAgain;
+        for (std::size_t place = layer.first; place <= layer.last; ++place) {
+            run(state.order.cells[place], inside, isAgain);
+            release(state.model.cells[state.order.cells[place]], place, state.lastUse, inside);
         }
         std::vector<at::Tensor> outputs;
         for (const graph::ValueId id : layer.outputs) outputs.push_back(inside[static_cast<std::size_t>(id)]);
+        if (at::Tensor added = std::exchange(pass->context.auxiliaryLoss, before); added.defined()) outputs.push_back(std::move(added));
+        pass->context.isAgain = false;
         return outputs;
     };
     const std::vector<at::Tensor> outputs = recomputed(piece, inputs, layer.parameters);
-    for (std::size_t i = 0; i < outputs.size(); ++i) values[static_cast<std::size_t>(layer.outputs[i])] = outputs[i];
-    for (std::size_t index = layer.first; index <= layer.last; ++index) release(state.model.cells[index], layer.last, state.lastUse, values);
+    for (std::size_t i = 0; i < layer.outputs.size(); ++i) values[static_cast<std::size_t>(layer.outputs[i])] = outputs[i];
+    if (outputs.size() > layer.outputs.size()) pass->context.addLoss(outputs.back());
+    for (std::size_t place = layer.first; place <= layer.last; ++place)
+        release(state.model.cells[state.order.cells[place]], layer.last, state.lastUse, values);
 }
 
 template <class T> void addOnce(std::vector<T>& list, const T& item) {
@@ -237,28 +262,34 @@ at::Generator generatorFor(std::uint64_t seed, const std::string& path) {
     return at::detail::createCPUGenerator(mixSeed(seed, hashOf(path)));
 }
 
-std::vector<RecomputedLayer> layersToRecompute(const graph::ExpandedModel& model, const recipe::TreatmentTable& treatment,
-                                               const std::vector<std::size_t>& lastUse, const std::vector<Parameter>& parameters) {
+std::vector<RecomputedLayer> layersToRecompute(const Network::State& state) {
+    const auto& cells = state.model.cells;
+    const auto& order = state.order.cells;
+    const auto areTogether = [&](std::size_t a, std::size_t b) {
+        return layerOf(cells[a].path) == layerOf(cells[b].path) && state.order.arms[a] == state.order.arms[b];
+    };
     std::vector<RecomputedLayer> out;
-    for (std::size_t i = 0; i < model.cells.size(); ++i) {
-        if (!treatment.cells[i].recompute) continue;
-        const bool goesOn = !out.empty() && out.back().last + 1 == i && layerOf(model.cells[i].path) == layerOf(model.cells[i - 1].path);
-        if (goesOn) out.back().last = i;
-        else out.push_back({i, i, {}, {}, {}});
+    for (std::size_t place = 0; place < order.size(); ++place) {
+        if (!state.treatment.cells[order[place]].recompute) continue;
+        const bool goesOn = !out.empty() && out.back().last + 1 == place && areTogether(order[place], order[place - 1]);
+        if (goesOn) out.back().last = place;
+        else out.push_back({place, place, {}, {}, {}});
     }
+    std::vector<std::vector<at::Tensor>> learning(cells.size()); // by cell
+    for (const Parameter& parameter : state.parameters)
+        if (!parameter.isFrozen) learning[static_cast<std::size_t>(parameter.cell)].push_back(parameter.tensor);
     for (RecomputedLayer& layer : out) {
         std::vector<graph::ValueId> made;
-        for (std::size_t i = layer.first; i <= layer.last; ++i) {
-            for (const graph::ValueId id : model.cells[i].inputs)
+        for (std::size_t place = layer.first; place <= layer.last; ++place) {
+            const CellInstance& cell = cells[order[place]];
+            for (const graph::ValueId id : cell.inputs)
                 if (id >= 0 && std::find(made.begin(), made.end(), id) == made.end()) addOnce(layer.inputs, id);
-            made.insert(made.end(), model.cells[i].outputs.begin(), model.cells[i].outputs.end());
+            made.insert(made.end(), cell.outputs.begin(), cell.outputs.end());
+            const auto& own = learning[order[place]];
+            layer.parameters.insert(layer.parameters.end(), own.begin(), own.end());
         }
         for (const graph::ValueId id : made)
-            if (lastUse[static_cast<std::size_t>(id)] > layer.last) layer.outputs.push_back(id);
-        for (const Parameter& parameter : parameters) {
-            const auto cell = static_cast<std::size_t>(parameter.cell);
-            if (cell >= layer.first && cell <= layer.last && !parameter.isFrozen) layer.parameters.push_back(parameter.tensor);
-        }
+            if (state.lastUse[static_cast<std::size_t>(id)] > layer.last) layer.outputs.push_back(id);
     }
     return out;
 }
@@ -294,6 +325,9 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
                                                  const NetworkOptions& options, const CellRegistry* registry) {
     CELLOOM_CHECK(treatment.cells.size() == model.cells.size());
     CELLOOM_TRY_STATUS(recipe::checkTreatment(model, treatment));
+    for (const graph::NamedValue& output : model.outputs)
+        if (output.name == kAuxiliaryLoss)
+            return fail("An output of the graph is named " + output.name + ", as what cells add to the loss is.", "Give it another name.", output.name);
     CELLOOM_TRY(precision, recipe::precisionOf(model, treatment, precisionSettingsOf(options)));
     auto state = std::make_unique<State>();
     state->precision = std::move(precision);
@@ -312,8 +346,8 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
             if (!cell) return fail("has the type " + instance.type + ", which this engine cannot compute.", {}, instance.path);
             std::vector<at::Tensor> weights;
             for (const WeightSpec& spec : instance.weights) {
-                Parameter parameter{instance.path + "." + spec.name, {}, static_cast<int>(index), !treated.trains(spec.name)};
-                const at::ScalarType stored = parameter.isFrozen ? options.baseType : at::kFloat;
+                Parameter parameter{instance.path + "." + spec.name, {}, static_cast<int>(index), spec.isBuffer || !treated.trains(spec.name), spec.isBuffer};
+                const at::ScalarType stored = parameter.isFrozen && !spec.isBuffer ? options.baseType : at::kFloat;
                 parameter.tensor = at::empty(spec.dims, options.initialise ? at::kFloat : stored);
                 if (options.initialise) initialise(parameter.tensor, instance, spec, parameter.path, options);
                 parameter.tensor = parameter.tensor.to(options.device, stored).requires_grad_(!parameter.isFrozen);
@@ -324,20 +358,24 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
             cell->bind(std::move(weights), scalarTypeOf(state->precision.cells[index].compute), index);
             state->cells.push_back(std::move(cell));
             if (treated.lora) state->addTrainedAdapter(index, *treated.lora);
-            for (const graph::ValueId input : instance.inputs)
-                if (input >= 0) state->lastUse[static_cast<std::size_t>(input)] = index;
         }
     } catch (const std::exception& exception) {
         return tl::unexpected(errorOf(exception, place));
     }
+    state->order = runOrderOf(state->model);
+    for (std::size_t place = 0; place < state->order.cells.size(); ++place)
+        for (const graph::ValueId input : state->model.cells[state->order.cells[place]].inputs)
+            if (input >= 0) state->lastUse[static_cast<std::size_t>(input)] = place;
     for (const graph::NamedValue& output : state->model.outputs)
         state->lastUse[static_cast<std::size_t>(output.value)] = state->model.cells.size();
-    state->recomputedLayers = layersToRecompute(state->model, treatment, state->lastUse, state->parameters);
+    state->recomputedLayers = layersToRecompute(*state);
     if (treatment.hasAdapters()) state->active = {{kTrainedAdapter, 1}};
     std::unique_ptr<Network> network(new Network(std::move(state)));
     network->baseChanged();
     return network;
 }
+
+bool Network::hasBranches() const { return m_state->order.hasArms(); }
 
 bool Network::logitsComeFromTheHead() const {
     const graph::ExpandedModel& model = m_state->model;
@@ -387,15 +425,18 @@ Result<std::map<std::string, at::Tensor>> Network::forward(const Batch& batch, c
             if (looks) typeObserver(cell, types);
         };
         auto layer = state.recomputedLayers.begin();
-        for (std::size_t index = 0; index < state.cells.size(); ++index) {
-            if (options.training && layer != state.recomputedLayers.end() && layer->first == index) {
-                runRecomputed(state, *layer, values, run);
-                index = layer->last;
+        for (std::size_t place = 0; place < state.cells.size(); ++place) {
+            const std::size_t index = state.order.cells[place];
+            pass->place = state.model.cells[index].path;
+            const bool runs = options.cache || isTaken(state, index, values, *pass); // a cache misses no token
+            if (options.training && layer != state.recomputedLayers.end() && layer->first == place) {
+                if (runs) runRecomputed(state, *layer, values, run, pass);
+                place = layer->last;
                 ++layer;
                 continue;
             }
-            run(index, values, false);
-            release(state.model.cells[index], index, state.lastUse, values);
+            if (runs) run(index, values, false);
+            release(state.model.cells[index], place, state.lastUse, values);
         }
         if (options.cache) options.cache->commit();
         std::map<std::string, at::Tensor> outputs;
@@ -403,6 +444,7 @@ Result<std::map<std::string, at::Tensor>> Network::forward(const Batch& batch, c
             const at::Tensor& value = values[static_cast<std::size_t>(output.value)];
             outputs[output.name] = isFloating(value) ? value.to(at::kFloat) : value;
         }
+        if (context.auxiliaryLoss.defined()) outputs[kAuxiliaryLoss] = context.auxiliaryLoss;
         return outputs;
     } catch (const std::exception& exception) {
         return tl::unexpected(errorOf(exception, pass->place));

@@ -114,6 +114,9 @@ public:
     /// Named outputs; "logits" [B,T,V] float32 for language models. An error names the cell where it happened.
     Result<std::map<std::string, at::Tensor>> forward(const Batch& batch, const ForwardOptions& options = {});
 
+    /// Whether a part of the graph runs only where a Branch takes it, so that a step may leave trainable parameters without a gradient.
+    bool hasBranches() const;
+
     /// Whether "logits" is what a language-model head gives, unchanged, so that a part of its positions can be asked for.
     bool logitsComeFromTheHead() const;
 

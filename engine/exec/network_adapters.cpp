@@ -24,7 +24,7 @@ void Network::State::addTrainedAdapter(std::size_t cell, const recipe::LoraSetti
     adapter.dropout = settings.dropout;
     const auto add = [&](const std::string& name, at::Tensor tensor) {
         tensor = tensor.to(options.device).requires_grad_(true);
-        parameters.push_back({instance.path + "." + name, tensor, static_cast<int>(cell), false, true});
+        parameters.push_back({.path = instance.path + "." + name, .tensor = tensor, .cell = static_cast<int>(cell), .isAdapter = true});
         slots.push_back({cell, 0});
         return tensor;
     };

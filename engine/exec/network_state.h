@@ -3,10 +3,11 @@
 
 #include "engine/cells/cell.h"
 #include "engine/exec/network.h"
+#include "engine/exec/run_order.h"
 
 namespace celloom::engine {
 
-/// Cells first..last, one after another, whose inside is computed again in the backward pass.
+/// Cells at the places first..last of the order, one after another, whose inside is computed again in the backward pass.
 struct RecomputedLayer {
     std::size_t first = 0, last = 0;
     std::vector<graph::ValueId> inputs, outputs;
@@ -33,7 +34,8 @@ struct Network::State {
     std::vector<std::unique_ptr<Cell>> cells;
     std::vector<Parameter> parameters;
     std::vector<Slot> slots;          // like parameters; of adapters' tensors: the cell alone
-    std::vector<std::size_t> lastUse; // by value: the number of the last cell that reads it; outputs are kept to the end
+    RunOrder order;
+    std::vector<std::size_t> lastUse; // by value: the place in the order of the last cell that reads it; outputs are kept to the end
     std::vector<RecomputedLayer> recomputedLayers; // in order
     TensorCache tables;
 
@@ -48,9 +50,9 @@ struct Network::State {
     [[nodiscard]] const Parameter* matrixOf(std::size_t cell) const;
 };
 
-/// The layers whose cells are treated with recompute: a run of such cells below one numbered name ("layers.3").
-std::vector<RecomputedLayer> layersToRecompute(const graph::ExpandedModel& model, const recipe::TreatmentTable& treatment,
-                                               const std::vector<std::size_t>& lastUse, const std::vector<Parameter>& parameters);
+/// The layers whose cells are treated with recompute: a run of such cells below one numbered name ("layers.3"), in the same arms of the same
+/// Branches, so that each is left out as a whole or not at all.
+std::vector<RecomputedLayer> layersToRecompute(const Network::State& state);
 
 /// Draws normal(0, 1), uniform(-1, 1) … from (seed, path), on the CPU.
 at::Generator generatorFor(std::uint64_t seed, const std::string& path);

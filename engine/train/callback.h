@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct CallbackParams {
     std::int64_t totalSteps = 0;    // what the run will have done at its end
     double netOutputs = 0;          // loss of the last step: mean over its valid tokens
     double gradNorm = 0, learningRate = 0, lossScale = 1;
+    std::optional<double> auxiliaryLoss; // the part of netOutputs that cells added (Network::kAuxiliaryLoss); none: no cell does
     bool hasLossScale = false;
     std::int64_t tokens = 0;        // of the last step, padding included; of data without tokens: rows
     double stepSeconds = 0, dataSeconds = 0; // dataSeconds: of these, until the step's batches were there

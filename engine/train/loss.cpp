@@ -12,11 +12,20 @@ namespace {
 /// Where less than this part of the positions counts in the loss, the head computes those alone.
 constexpr double kFewLabels = 0.9;
 
+/// What the network's cells add to the loss; no output that a term could compare.
+at::Tensor takeAuxiliary(Outputs& outputs) {
+    auto node = outputs.extract(Network::kAuxiliaryLoss);
+    return node ? node.mapped() : at::Tensor();
+}
+
 } // namespace
 
 Result<LossValues> Loss::of(Network& network, const Batch& batch, const ForwardOptions& options) const {
     CELLOOM_TRY(outputs, network.forward(batch, options));
-    return values(outputs, batch);
+    const at::Tensor auxiliary = takeAuxiliary(outputs);
+    CELLOOM_TRY(out, values(outputs, batch));
+    out.auxiliary = auxiliary;
+    return out;
 }
 
 std::vector<std::string> Loss::labels() const {
@@ -61,11 +70,17 @@ Result<LossValues> LanguageModelLoss::of(Network& network, const Batch& batch, c
     ForwardOptions asked = options;
     if (areFew) asked.headPositions = targets.positions;
     CELLOOM_TRY(outputs, network.forward(batch, asked));
-    if (!areFew) return ofAllPositions(outputs, batch, options.training);
+    const at::Tensor auxiliary = takeAuxiliary(outputs);
+    if (!areFew) {
+        CELLOOM_TRY(all, ofAllPositions(outputs, batch, options.training));
+        all.auxiliary = auxiliary;
+        return all;
+    }
     const at::Tensor& logits = outputs.at("logits");
     const at::Tensor few_N = targets.targets.to(logits.device());
     LossValues out{{kernels::crossEntropySum(logits.flatten(0, 1), few_N, options.training ? m_options.labelSmoothing : 0)},
-                   {{logits.detach().flatten(0, 1), few_N}}};
+                   {{logits.detach().flatten(0, 1), few_N}},
+                   auxiliary};
     out.sums.resize(m_terms.size());
     out.compared.resize(m_terms.size());
     return out;

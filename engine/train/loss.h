@@ -34,6 +34,7 @@ struct Compared {
 struct LossValues {
     std::vector<at::Tensor> sums;   // by term, over the batch's items, unweighted: scalar float32, differentiable; undefined where it has none
     std::vector<Compared> compared; // by term; undefined tensors where there is nothing to compare
+    at::Tensor auxiliary = {};      // Network::kAuxiliaryLoss, beside the terms; undefined: none. of() fills it
 };
 
 /// A loss is a weighted sum of terms, each the mean over its items. How many items a batch has is known before it is computed, so that a step

@@ -35,9 +35,10 @@ std::vector<Batch> gather(const Dataset& rows, const StepPlan& plan, std::int64_
 }
 
 /// What a step's speed is told in: tokens, or rows where there are none.
+std::int64_t sizeOf(const Batch& batch) { return batch.inputIds.defined() ? batch.inputIds.numel() : batch.rows(); }
 std::int64_t sizeOf(const std::vector<Batch>& batches) {
     std::int64_t out = 0;
-    for (const Batch& batch : batches) out += batch.inputIds.defined() ? batch.inputIds.numel() : batch.rows();
+    for (const Batch& batch : batches) out += sizeOf(batch);
     return out;
 }
 
@@ -107,6 +108,24 @@ void add(std::vector<at::Tensor>& totals, const std::vector<at::Tensor>& sums) {
         totals[t] = totals[t].defined() ? totals[t].add(sums[t].detach()) : sums[t].detach();
     }
 }
+
+/// The buffers as they were before a step, put back unless it is kept: a step that fails or overflows changes nothing.
+class BuffersBefore {
+public:
+    explicit BuffersBefore(Network& network) {
+        for (const Parameter& parameter : network.parameters())
+            if (parameter.isBuffer) m_buffers.emplace_back(parameter.tensor, parameter.tensor.clone());
+    }
+    BuffersBefore(const BuffersBefore&) = delete;
+    BuffersBefore& operator=(const BuffersBefore&) = delete;
+    ~BuffersBefore() {
+        for (const auto& [buffer, before] : m_buffers) buffer.copy_(before);
+    }
+    void keepChanges() { m_buffers.clear(); }
+
+private:
+    std::vector<std::pair<at::Tensor, at::Tensor>> m_buffers;
+};
 
 std::vector<double> readAll(const std::vector<at::Tensor>& sums) {
     std::vector<double> out;
@@ -202,6 +221,7 @@ void Model::describe(const Course& course, CallbackParams& params) {
 void Model::record(const StepResult& result, CallbackParams& params) const {
     params.netOutputs = result.loss;
     params.hasNetOutputs = true;
+    params.auxiliaryLoss = result.auxiliaryLoss;
     params.gradNorm = result.gradNorm;
     params.tokens = sizeOf(m_batches);
     params.isOverflow = result.isOverflow;
@@ -243,11 +263,14 @@ Result<LossValues> Model::forward(const Batch& batch, const ForwardOptions& opti
 Result<Model::StepResult> Model::trainStep(const std::vector<Batch>& batches, double learningRate) {
     StepResult result;
     m_optimizer->zeroGrad();
+    BuffersBefore buffers(m_network);
     CELLOOM_TRY(loss, accumulateGradients(batches));
     killPoint("step");
     result.isEmpty = !loss;
     if (result.isEmpty) return result;
-    result.loss = *loss;
+    result.loss = loss->value;
+    result.auxiliaryLoss = loss->auxiliary;
+    if (m_network.hasBranches()) m_optimizer->fillGradients();
 
     const std::vector<at::Tensor> gradients = m_optimizer->gradients();
     if (m_options.lossScale.isOn()) at::_foreach_mul_(gradients, 1 / m_options.lossScale.value());
@@ -262,13 +285,14 @@ Result<Model::StepResult> Model::trainStep(const std::vector<Batch>& batches, do
     if (m_options.clipNorm > 0) clipByNorm(gradients, result.gradNorm, m_options.clipNorm);
     m_isIntact = false;
     m_optimizer->step(learningRate);
+    buffers.keepChanges();
     m_isIntact = true;
     return result;
 }
 
 /// Forward and backward of each batch. Each term of the loss is its sum over all items of the step divided by their number, so that it does not
-/// matter how the rows are spread over batches. Nothing: no label counts.
-Result<std::optional<double>> Model::accumulateGradients(const std::vector<Batch>& batches) {
+/// matter how the rows are spread over batches. What cells add is a mean over a batch: each counts by its part of the step. Nothing: no label counts.
+Result<std::optional<Model::StepLoss>> Model::accumulateGradients(const std::vector<Batch>& batches) {
     const std::vector<LossTerm>& terms = m_loss->terms();
     std::vector<std::vector<std::int64_t>> items;
     std::vector<std::int64_t> stepItems(terms.size(), 0);
@@ -277,13 +301,16 @@ Result<std::optional<double>> Model::accumulateGradients(const std::vector<Batch
         for (std::size_t t = 0; t < terms.size(); ++t) stepItems[t] += items.back()[t];
     }
     if (!countsInAStep(terms, stepItems)) {
-        if (m_options.runsEmptySteps) return std::optional<double>();
+        if (m_options.runsEmptySteps) return std::optional<StepLoss>();
         return fail("Step " + std::to_string(m_step + 1) + " has no token to learn from: all its labels are -100.", "Check the labels of the data.", "data.train");
     }
     const std::vector<double> divisors = divisorsOf(terms, stepItems, false), reported = divisorsOf(terms, stepItems, true);
-    std::vector<at::Tensor> totals;
+    std::vector<at::Tensor> totals, auxiliaries(1);
+    const auto counts = [&](std::size_t b) { return std::any_of(items[b].begin(), items[b].end(), [](std::int64_t count) { return count > 0; }); };
+    std::int64_t stepSize = 0;
+    for (std::size_t b = 0; b < batches.size(); ++b) stepSize += counts(b) ? sizeOf(batches[b]) : 0;
     for (std::size_t b = 0; b < batches.size(); ++b) {
-        if (std::all_of(items[b].begin(), items[b].end(), [](std::int64_t count) { return count == 0; })) continue;
+        if (!counts(b)) continue;
         ForwardOptions options;
         options.training = true;
         options.dropoutSeed = dropoutSeed(m_options.seed, m_step, b);
@@ -295,12 +322,22 @@ Result<std::optional<double>> Model::accumulateGradients(const std::vector<Batch
             objective = objective.defined() ? objective.add(part) : part;
         }
         add(totals, values.sums);
+        if (values.auxiliary.defined()) {
+            const at::Tensor part = values.auxiliary.mul(static_cast<double>(sizeOf(batches[b])) / static_cast<double>(stepSize));
+            add(auxiliaries, {part});
+            const at::Tensor scaled = part.mul(m_options.lossScale.value());
+            objective = objective.defined() ? objective.add(scaled) : scaled;
+        }
         values.compared.clear(); // nobody measures a training step: its outputs need not outlive their gradients
         if (objective.defined()) objective.backward();
     }
-    double loss = 0;
+    StepLoss loss;
     const std::vector<double> sums = readAll(totals); // sync
-    for (std::size_t t = 0; t < sums.size(); ++t) loss += terms[t].weight * (sums[t] / reported[t]);
+    for (std::size_t t = 0; t < sums.size(); ++t) loss.value += terms[t].weight * (sums[t] / reported[t]);
+    if (auxiliaries[0].defined()) {
+        loss.auxiliary = auxiliaries[0].item<double>(); // sync
+        loss.value += *loss.auxiliary;
+    }
     return std::optional(loss);
 }
 

@@ -109,6 +109,7 @@ public:
 protected:
     struct StepResult {
         double loss = 0, gradNorm = 0;
+        std::optional<double> auxiliaryLoss; // of the loss
         bool isOverflow = false, isEmpty = false;
     };
     /// The network and its loss on one batch, which lies on the network's device.
@@ -142,7 +143,11 @@ private:
     Status checkArguments(std::int64_t epoch, std::int64_t stepsPerEpoch, const TrainArguments& arguments) const;
     Status checkBatches() const;
 
-    Result<std::optional<double>> accumulateGradients(const std::vector<Batch>& batches);
+    struct StepLoss {
+        double value = 0;
+        std::optional<double> auxiliary; // the part of value that cells added
+    };
+    Result<std::optional<StepLoss>> accumulateGradients(const std::vector<Batch>& batches);
     Result<Evaluation> evaluateBatches(const Dataset& rows, RunContext& context, const std::vector<Callback*>& callbacks);
     bool isDiverged(const StepResult& result, const CallbackParams& params);
 

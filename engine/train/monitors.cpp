@@ -126,7 +126,7 @@ Status EarlyStopping::measured(double value, RunContext& context) {
         if (!m_settings.baseline || isBetter(value, *m_settings.baseline)) m_wait = 0;
         if (m_settings.restoresBestWeights) {
             m_bestWeights.clear();
-            for (const Parameter& parameter : parameters) m_bestWeights.push_back(parameter.isFrozen ? at::Tensor() : parameter.tensor.detach().clone());
+            for (const Parameter& parameter : parameters) m_bestWeights.push_back(parameter.isFrozen && !parameter.isBuffer ? at::Tensor() : parameter.tensor.detach().clone());
         }
     }
     if (m_wait < std::max<std::int64_t>(m_options.patience, 1)) return {};

@@ -318,6 +318,12 @@ void Optimizer::zeroGrad() {
         for (at::Tensor& tensor : group.tensors) tensor.mutable_grad().reset();
 }
 
+void Optimizer::fillGradients() {
+    for (ParameterGroup& group : m_groups)
+        for (at::Tensor& tensor : group.tensors)
+            if (!tensor.grad().defined()) tensor.mutable_grad() = at::zeros_like(tensor);
+}
+
 std::unique_ptr<Optimizer> makeAdamW(std::vector<ParameterGroup> groups, const AdamOptions& options) {
     return std::make_unique<AdamW>(std::move(groups), options);
 }

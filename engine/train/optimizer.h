@@ -54,6 +54,8 @@ public:
     const std::vector<ParameterGroup>& groups() const { return m_groups; }
     std::vector<at::Tensor> gradients() const;
     void zeroGrad();
+    /// Parameters without a gradient get one of zeros: what did not run in this step did not matter in it, but moments and decay go on.
+    void fillGradients();
 
 protected:
     explicit Optimizer(std::vector<ParameterGroup> groups) : m_groups(std::move(groups)) {}

@@ -32,6 +32,7 @@ Status MetricsCallback::stepEnd(RunContext& context) {
         return {};
     }
     m_reporter.metric("train/loss", params.netOutputs);
+    if (params.auxiliaryLoss) m_reporter.metric("train/auxiliary_loss", *params.auxiliaryLoss);
     m_reporter.metric("train/lr", params.learningRate);
     m_reporter.metric("train/grad_norm", params.gradNorm);
     if (params.hasLossScale) m_reporter.metric("train/loss_scale", params.lossScale);

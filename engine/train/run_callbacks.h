@@ -7,7 +7,7 @@
 namespace celloom::engine {
 
 /// After each step a row of "train/loss", "train/lr", "train/grad_norm", "train/tokens_per_s" (of a run on named columns "train/rows_per_s"), "system/memory_bytes" and, where one is used,
-/// "train/loss_scale". First in the list: what the others say then bears the new step.
+/// "train/loss_scale"; where cells add to the loss "train/auxiliary_loss". First in the list: what the others say then bears the new step.
 class MetricsCallback : public Callback {
 public:
     explicit MetricsCallback(RunReporter& reporter) : m_reporter(reporter) {}

@@ -17,6 +17,10 @@ void addAttention(std::vector<CellType>& out);
 void addNormalisation(std::vector<CellType>& out);
 void addActivation(std::vector<CellType>& out);
 void addStructure(std::vector<CellType>& out);
+void addShape(std::vector<CellType>& out);
+void addArithmetic(std::vector<CellType>& out);
+void addImage(std::vector<CellType>& out);
+void addRouting(std::vector<CellType>& out);
 void addOutput(std::vector<CellType>& out);
 
 inline ParamDef integerParam(std::string name, double minimum, std::string help, std::string helpZh,
@@ -35,6 +39,16 @@ inline ParamDef choiceParam(std::string name, std::vector<std::string> choices, 
             std::move(help), std::move(helpZh)};
 }
 
+/// A list of whole numbers as text; `maximum` of each.
+inline ParamDef listParam(std::string name, double minimum, double maximum, std::optional<graph::ParamValue> standard, std::string help,
+                          std::string helpZh) {
+    return {std::move(name), ParamKind::IntegerList, std::move(standard), minimum, maximum, {}, {}, std::move(help), std::move(helpZh)};
+}
+/// A dimension by its number, from the front or, below 0, from the end.
+inline ParamDef axisParam(std::string name, std::int64_t standard, std::string help, std::string helpZh) {
+    return {std::move(name), ParamKind::Integer, standard, -8, 7, {}, {}, std::move(help), std::move(helpZh)};
+}
+
 inline Dim fixed(std::int64_t number) {
     return {number, ""};
 }
@@ -44,6 +58,15 @@ std::int64_t sizeOf(const std::vector<std::int64_t>& dims);
 /// Fails unless the last dimension of `shape` is `expected`: names the port, both shapes and the parameter.
 Status expectLast(const std::string& port, const Shape& shape, std::int64_t expected, const std::string& param);
 Status expectSame(const std::string& portA, const Shape& a, const std::string& portB, const Shape& b);
+
+/// The dimension of the first input that a parameter names, counted from the front.
+Result<std::size_t> axisOf(const RuleInput& in, const char* param);
+
+/// NumPy's broadcasting: dimensions from the last one on are equal, or one of both is 1. Symbols are equal to themselves alone.
+Result<Shape> broadcast(const std::string& portA, const Shape& a, const std::string& portB, const Shape& b);
+
+/// "in0", "in1", …
+std::vector<PortDef> numbered(const char* prefix, std::size_t count);
 
 /// Rule, cost of a cell that changes each number by itself: one input, one output of the same shape.
 Shapes sameShape(const RuleInput& in);

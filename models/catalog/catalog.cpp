@@ -15,6 +15,10 @@ const std::vector<CellType>& all() {
         addNormalisation(out);
         addActivation(out);
         addStructure(out);
+        addShape(out);
+        addArithmetic(out);
+        addImage(out);
+        addRouting(out);
         addOutput(out);
         std::sort(out.begin(), out.end(),
                   [](const CellType& a, const CellType& b) { return std::tie(a.category, a.name) < std::tie(b.category, b.name); });
@@ -61,6 +65,35 @@ Status expectSame(const std::string& portA, const Shape& a, const std::string& p
     if (a == b) return {};
     return fail(portA + " is " + graph::toString(a) + " and " + portB + " is " + graph::toString(b) + "; both must have one shape.",
                 "Change the cells that feed them so that they agree.");
+}
+
+Result<std::size_t> axisOf(const RuleInput& in, const char* param) {
+    const std::int64_t axis = in.cell.integer(param), rank = static_cast<std::int64_t>(in.inputs[0].size());
+    if (axis >= -rank && axis < rank) return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+    return fail("x is " + graph::toString(in.inputs[0]) + ", which has no axis " + std::to_string(axis) + " (" + param + ").",
+                "Give one from " + std::to_string(-rank) + " to " + std::to_string(rank - 1) + ".", param);
+}
+
+Result<Shape> broadcast(const std::string& portA, const Shape& a, const std::string& portB, const Shape& b) {
+    Shape out = a.size() < b.size() ? b : a;
+    const Shape& other = a.size() < b.size() ? a : b;
+    const std::size_t offset = out.size() - other.size();
+    for (std::size_t i = 0; i < other.size(); ++i) {
+        Dim& dim = out[offset + i];
+        if (dim == other[i] || other[i] == fixed(1)) continue;
+        if (dim != fixed(1))
+            return fail(portA + " is " + graph::toString(a) + " and " + portB + " is " + graph::toString(b) +
+                            "; counted from the end, dimension " + std::to_string(other.size() - i) + " differs and is 1 in neither.",
+                        "Change the cells that feed them so that they agree.");
+        dim = other[i];
+    }
+    return out;
+}
+
+std::vector<PortDef> numbered(const char* prefix, std::size_t count) {
+    std::vector<PortDef> ports;
+    for (std::size_t i = 0; i < count; ++i) ports.push_back({prefix + std::to_string(i)});
+    return ports;
 }
 
 Shapes sameShape(const RuleInput& in) {

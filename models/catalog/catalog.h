@@ -49,6 +49,8 @@ struct CellCost {
     std::int64_t forwardWorkspace = 0, backwardWorkspace = 0; // values that exist only while the cell computes
     /// The outputs are the first input seen otherwise, without memory of their own.
     bool areOutputsViews = false;
+    /// The output of this number is the cell's weight itself, without memory of its own; -1: none is.
+    int weightOutput = -1;
     /// The output's gradient is the inputs' gradient too, without a copy.
     bool passesGradient = false;
 };
@@ -67,7 +69,7 @@ struct AmpTraits {
 
 struct CellType {
     std::string name;
-    std::string category; // "Dense and embedding", "Attention", "Normalisation", "Activation", "Structure", "Output"
+    std::string category; // "Dense and embedding", "Attention", "Normalisation", "Activation", "Structure", "Arithmetic", "Image", "Routing", "Output"
     std::string summary, summaryZh;
     std::vector<PortDef> inputs;
     std::vector<PortDef> outputs;

@@ -72,7 +72,11 @@ CellType embedding() {
     type.weights = [](const CellInstance& cell) {
         return std::vector<WeightSpec>{{"weight", {cell.integer("vocab_size"), cell.integer("embedding_size")}, WeightSpec::Init::Normal}};
     };
-    type.cost = [](const CellInstance&, const Sizes&, const Sizes&) { return CellCost{0, {0}, {}, 0}; };
+    type.cost = [](const CellInstance& cell, const Sizes&, const Sizes&) {
+        CellCost cost{0, {0}, {}, 0};
+        if (cell.flag("shares_weight")) cost.weightOutput = 1;
+        return cost;
+    };
     return type;
 }
 

@@ -102,6 +102,7 @@ Result<std::string> parameterPath(const std::string& familyName, const std::stri
 }
 
 bool isIgnorable(const std::string& familyName, const std::string& name) {
+    if (name.ends_with(".num_batches_tracked")) return true; // PyTorch's batch norms count steps; nothing computed here reads them
     const Family* family = findFamily(familyName);
     return family && std::any_of(family->ignorable.begin(), family->ignorable.end(),
                                  [&](const auto& ending) { return name.ends_with("." + ending); });

@@ -101,6 +101,7 @@ struct CellPlan {
     std::int64_t typeBytes = kFloatBytes; // of what it computes with
     std::int64_t wireBytes = kFloatBytes; // of what it gives
     std::int64_t weightValues = 0;        // of its own weights
+    std::int64_t bufferValues = 0;        // of its buffers, in float32
     std::int64_t adapterValues = 0;       // of its adapter
     std::int64_t learningValues = 0;      // of its own weights, those that learn
     bool multipliesInFloat = false;       // attention in float16 without instructions for it (engine/kernels/linear)
@@ -206,7 +207,10 @@ Simulation::Simulation(const graph::ExpandedModel& model, const TreatmentTable& 
                       bytesOf(precision->cells[i].compute), bytesOf(precision->cells[i].wire)};
         plan.multipliesInFloat = cell.type == "Attention" && precision->cells[i].compute == FloatType::Float16 && !options.isGpu &&
                                  !processorHalfSupport().float16;
-        for (const graph::WeightSpec& weight : cell.weights) plan.weightValues = addCapped(plan.weightValues, sizeCapped(weight.dims));
+        for (const graph::WeightSpec& weight : cell.weights) {
+            std::int64_t& values = weight.isBuffer ? plan.bufferValues : plan.weightValues;
+            values = addCapped(values, sizeCapped(weight.dims));
+        }
         if (treatment.cells[i].recompute) {
             if (m_cells.empty() || m_cells.back().segment < 0 || layerOf(cell.path) != layer) ++segment;
             layer = layerOf(cell.path);
@@ -240,7 +244,7 @@ Simulation::Simulation(const graph::ExpandedModel& model, const TreatmentTable& 
 void Simulation::begin(bool isTraining) {
     std::int64_t weights = 0, frozen = 0;
     for (const CellPlan& plan : m_cells) {
-        weights = addCapped(weights, addCapped(plan.learningValues, plan.adapterValues));
+        weights = addCapped(weights, addCapped(plan.bufferValues, addCapped(plan.learningValues, plan.adapterValues)));
         frozen = addCapped(frozen, plan.weightValues - plan.learningValues);
     }
     m_ledger.take(Kind::Weights, addCapped(multiplyCapped(weights, kFloatBytes), multiplyCapped(frozen, m_options.frozenBytes)));
@@ -349,7 +353,7 @@ void Simulation::runCell(std::size_t index, bool keeps) {
         out.isFloat = true;
         out.typeBytes = plan.wireBytes;
         out.needsGradient = needsGradient;
-        const bool isWeight = cell.type == "Embedding" && port == 1; // of a tied head
+        const bool isWeight = plan.cost.weightOutput == static_cast<int>(port);
         if (isWeight)
             out.storage = copies.empty() ? Storage() : copies.front();
         else if (plan.cost.areOutputsViews)
@@ -363,7 +367,7 @@ void Simulation::runCell(std::size_t index, bool keeps) {
     if (plan.treatment->lora) addAdapter(plan, inputs[0], keeps, kept);
     if (!keeps || !needsGradient) return;
 
-    const bool keepsFloat = (cell.type == "RMSNorm" && plan.typeBytes != kFloatBytes) || plan.multipliesInFloat; // its inputs in float32
+    const bool keepsFloat = ((cell.type == "RMSNorm" || cell.type == "BatchNorm2d") && plan.typeBytes != kFloatBytes) || plan.multipliesInFloat; // its inputs in float32
     const auto& forWeights = plan.cost.keptForWeights;
     for (const int port : plan.cost.keptInputs) {
         const bool isForWeights = std::find(forWeights.begin(), forWeights.end(), port) != forWeights.end();

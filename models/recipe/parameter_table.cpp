@@ -21,10 +21,10 @@ std::vector<ParameterRow> parameterTable(const graph::ExpandedModel& model, cons
         const std::string module = kPeftPrefix + families::checkpointName(model.family, cell.path);
         for (const graph::WeightSpec& weight : cell.weights) {
             const std::string path = cell.path + "." + weight.name;
-            const bool isTrainable = treated.trains(weight.name);
-            const bool isInAdapter = isTrainable && (treated.saveWhole || (treated.trainBias && weight.name == "bias"));
+            const bool isTrainable = !weight.isBuffer && treated.trains(weight.name);
+            const bool isInAdapter = (isTrainable || weight.isBuffer) && (treated.saveWhole || (treated.trainBias && weight.name == "bias"));
             const std::string inAdapter = module + (treated.lora ? ".base_layer." : ".") + weight.name;
-            out.push_back({path, families::checkpointName(model.family, path), index, weight.dims, false, isTrainable, isInAdapter ? inAdapter : ""});
+            out.push_back({path, families::checkpointName(model.family, path), index, weight.dims, false, isTrainable, isInAdapter ? inAdapter : "", weight.isBuffer});
         }
         if (!treated.lora) continue;
         const auto& matrix = cell.weights.front().dims; // [out, in]: resolve() gives LoRA to such cells only
@@ -42,6 +42,7 @@ ParameterCounts countParameters(const std::vector<ParameterRow>& table) {
     ParameterCounts counts;
     int lastAdapted = -1;
     for (const ParameterRow& row : table) {
+        if (row.isBuffer) continue;
         std::int64_t size = 1;
         for (const std::int64_t dim : row.dims) size *= dim;
         (row.isAdapter ? counts.adapters : counts.base) += size;

@@ -19,6 +19,7 @@ struct ParameterRow {
     /// Name in an adapter's file; empty where the tensor is not in it. PEFT's names: of a trained bias "….k_proj.base_layer.bias", of a
     /// cell saved whole "base_model.model.lm_head.weight".
     std::string adapterName;
+    bool isBuffer = false; // WeightSpec::isBuffer: kept by the cell itself; never trainable
 };
 
 /// In the order of the model's cells; an adapter's tensors follow those of its cell.
@@ -27,7 +28,7 @@ std::vector<ParameterRow> parameterTable(const graph::ExpandedModel& model, cons
 
 /// Parameters of the base, of adapters, and those that learn.
 struct ParameterCounts {
-    std::int64_t base = 0, adapters = 0, trainable = 0;
+    std::int64_t base = 0, adapters = 0, trainable = 0; // buffers are none
     int adaptedCells = 0;
 };
 ParameterCounts countParameters(const std::vector<ParameterRow>& table);

@@ -14,7 +14,7 @@
 namespace celloom::store {
 
 /// One value of one metric. Values may be NaN or infinite. Names: "train/loss", "train/lr", "train/grad_norm", "train/tokens_per_s",
-/// "train/loss_scale", "eval/loss", "eval/perplexity", "system/memory_bytes", …
+/// "train/loss_scale", "train/auxiliary_loss", "eval/loss", "eval/perplexity", "system/memory_bytes", …
 struct MetricRow {
     std::int64_t id = 0; // grows; a reader asks for rows after the last it saw
     std::int64_t step = 0;

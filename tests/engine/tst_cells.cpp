@@ -21,38 +21,6 @@ namespace {
 
 using Shapes = std::vector<std::vector<std::int64_t>>;
 
-/// Sum of all outputs, each weighed by fixed random numbers, so that every output's gradient is tested.
-at::Tensor probe(const std::vector<at::Tensor>& outputs) {
-    at::Tensor sum;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const at::Tensor part = (outputs[i].to(at::kDouble) * normal(outputs[i].sizes(), 900 + i)).sum();
-        sum = sum.defined() ? sum + part : part;
-    }
-    return sum;
-}
-
-/// Compares `leaf`'s gradient with central differences of the probe. float64, so that h = 1e-6 leaves about 9 digits.
-bool gradientIsRight(LoneCell& cell, const std::vector<at::Tensor>& inputs, const at::Tensor& leaf, std::string& report) {
-    const at::Tensor gradient = leaf.grad().contiguous().flatten();
-    at::Tensor values = leaf.detach().flatten(); // shares the leaf's memory
-    const double h = 1e-6;
-    for (std::int64_t i = 0; i < values.numel(); ++i) {
-        double* value = values.mutable_data_ptr<double>() + i;
-        const double kept = *value;
-        *value = kept + h;
-        const double above = probe(cell(inputs)).item<double>();
-        *value = kept - h;
-        const double below = probe(cell(inputs)).item<double>();
-        *value = kept;
-        const double expected = (above - below) / (2 * h), actual = gradient[i].item<double>();
-        if (std::abs(actual - expected) > 1e-6 * std::max(1.0, std::abs(expected))) {
-            report = "element " + std::to_string(i) + ": autograd " + std::to_string(actual) + ", differences " + std::to_string(expected);
-            return false;
-        }
-    }
-    return true;
-}
-
 } // namespace
 
 class TestCells : public QObject {
@@ -108,8 +76,6 @@ void TestCells::gradientsEqualFiniteDifferences_data() {
     row("GELU", "GELU", {{"approximate", "none"s}}, "2 3 4");
     row("GELU tanh", "GELU", {{"approximate", "tanh"s}}, "2 3 4");
     row("Softmax over rows", "Softmax", {{"axis", std::int64_t(0)}}, "3 4");
-    row("Add", "Add", {}, "2 3 4;2 3 4");
-    row("Multiply", "Multiply", {}, "2 3 4;2 3 4");
     row("Residual", "Residual", {{"scale", 0.5}}, "2 3 4;2 3 4");
     row("Split", "Split", {{"sizes", "2,1,3"s}}, "2 3 6");
     row("Split in groups", "Split", {{"sizes", "2,1"s}, {"groups", std::int64_t(2)}}, "2 3 6");

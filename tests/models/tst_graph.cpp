@@ -523,7 +523,8 @@ private Q_SLOTS:
 
     void everyCellTypeIsComplete() {
         std::set<std::string> names;
-        const std::set<std::string> categories{"Dense and embedding", "Attention", "Normalisation", "Activation", "Structure", "Output"};
+        const std::set<std::string> categories{"Dense and embedding", "Attention", "Normalisation", "Activation",
+                                               "Structure", "Arithmetic", "Image", "Routing", "Output"};
         for (const catalog::CellType& type : catalog::all()) {
             const char* name = type.name.c_str();
             QVERIFY2(names.insert(type.name).second, name);
@@ -535,7 +536,9 @@ private Q_SLOTS:
             QCOMPARE(catalog::find(type.name), &type);
         }
         for (const char* needed : {"Dense", "Embedding", "RMSNorm", "LayerNorm", "Dropout", "SiLU", "GELU", "ReLU", "Tanh", "Sigmoid",
-                                   "Softmax", "Add", "Multiply", "Residual", "Split", "Concat", "RotaryEmbedding", "Attention", "LMHead"})
+                                   "Softmax", "Add", "Subtract", "Multiply", "Divide", "MatMul", "Expression", "ReduceSum", "ReduceMean", "ReduceMax", "Residual", "Split",
+                                   "Concat", "Reshape", "Transpose", "Flatten", "Slice", "Parameter", "Conv2d", "BatchNorm2d", "MaxPool2d", "AvgPool2d", "Branch",
+                                   "MixtureOfExperts", "RotaryEmbedding", "Attention", "LMHead"})
             QVERIFY2(names.count(needed), needed);
     }
 };

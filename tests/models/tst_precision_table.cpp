@@ -52,6 +52,32 @@ private Q_SLOTS:
         QCOMPARE(slowTypes(tableOf(model, {AmpLevel::O1, FloatType::Float16, {}, {}}), onlyBrain), std::vector{FloatType::Float16});
     }
 
+    /// MindSpore's lists (mindspore/train/amp.py): Conv2d and MatMul are white, BatchNorm2d is black; its auto list has the sums.
+    void imageCellsFollowMindSporesLists() {
+        graph::Document document;
+        document.main.inputs = {{"x", {"B", "3", "8", "8"}}};
+        document.main.outputs = {{"y", {}}};
+        document.main.cells = {{"conv", "Conv2d", {{"in_channels", std::int64_t{3}}, {"out_channels", std::int64_t{4}}, {"kernel_size", "3"}}, {}, {}, {}},
+                               {"norm", "BatchNorm2d", {{"num_features", std::int64_t{4}}}, {}, {}, {}},
+                               {"pool", "MaxPool2d", {{"kernel_size", "2"}}, {}, {}, {}},
+                               {"mean", "ReduceMean", {{"axis", "2, 3"}}, {}, {}, {}}};
+        const std::vector<std::string> path{"", "conv", "norm", "pool", "mean", ""};
+        for (std::size_t i = 0; i + 1 < path.size(); ++i)
+            document.main.wires.push_back({{path[i], i == 0 ? "x" : "out"}, {path[i + 1], path[i + 1].empty() ? "y" : "x"}});
+        const graph::Expansion expansion = graph::expand(document);
+        QVERIFY2(expansion.ok(), expansion.ok() ? "" : expansion.firstError().text().c_str());
+        constexpr FloatType half = FloatType::BFloat16, whole = FloatType::Float32;
+        const std::map<AmpLevel, std::vector<FloatType>> computes{{AmpLevel::O0, {whole, whole, whole, whole}},
+                                                                  {AmpLevel::O1, {half, whole, whole, whole}},
+                                                                  {AmpLevel::O2, {half, whole, half, whole}},
+                                                                  {AmpLevel::O3, {half, half, half, half}},
+                                                                  {AmpLevel::Auto, {half, whole, whole, whole}}};
+        for (const auto& [level, expected] : computes) {
+            const PrecisionTable table = tableOf(expansion.model, {level, half, {}, {}});
+            for (std::size_t i = 0; i < expected.size(); ++i) QVERIFY2(table.cells[i].compute == expected[i], expansion.model.cells[i].path.c_str());
+        }
+    }
+
     void rowsFoldRepeatsAndCountEveryCell() {
         const graph::ExpandedModel model = tiny();
         const auto rows = foldedPrecision(model, tableOf(model, {AmpLevel::O2, FloatType::BFloat16, {}, {"layers.1.mlp.**"}}));

@@ -119,6 +119,7 @@ LevelBox makeBox(const ModelAnalysis& analysis, const ShapeFinder& shapes, const
     box.path = prefix + cell.name + (isRepeated ? ".0" : "");
     for (std::size_t index : found.instances) {
         for (const graph::WeightSpec& weight : analysis.expansion.model.cells[index].weights) {
+            if (weight.isBuffer) continue;
             std::int64_t count = 1;
             for (std::int64_t dim : weight.dims) count *= dim;
             box.parameters += count;
