@@ -7,6 +7,7 @@
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -22,6 +23,26 @@ namespace celloom::engine {
 using nlohmann::json;
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// A sanitizer ends a process that is refused memory, keeps for a while what was given back, writes reports to files and takes long: here the
+// parent measures the child's memory and ends it, and the other limits are wider.
+constexpr bool kIsMemoryMeasured = true;
+constexpr rlim_t kFileBytes = 1 << 20;
+constexpr int kTimes = 15, kTimesMemory = 4;
+#else
+constexpr bool kIsMemoryMeasured = false; // the kernel refuses what is above the limit
+constexpr rlim_t kFileBytes = 0;          // no file grows
+constexpr int kTimes = 1, kTimesMemory = 1;
+#endif
+
+/// Of a process: {mapped, resident}; zeros where it is gone.
+std::array<std::int64_t, 2> memoryBytes(const std::string& process) {
+    std::ifstream statm("/proc/" + process + "/statm");
+    std::array<std::int64_t, 2> pages{};
+    statm >> pages[0] >> pages[1];
+    return {pages[0] * ::sysconf(_SC_PAGESIZE), pages[1] * ::sysconf(_SC_PAGESIZE)};
+}
+
 // ---- in the child ----
 
 void limit(int what, rlim_t value) {
@@ -32,12 +53,10 @@ void limit(int what, rlim_t value) {
 void limitThisProcess(const TrialLimits& limits) {
     if (const int nothing = ::open("/dev/null", O_WRONLY); nothing >= 0) // a warning of LibTorch's into a log would break the limit of files
         for (const int output : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, output);
-    std::ifstream statm("/proc/self/statm");
-    std::int64_t pages = 0;
-    statm >> pages;
-    if (pages > 0) limit(RLIMIT_AS, static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + limits.memoryBytes));
-    limit(RLIMIT_CPU, static_cast<rlim_t>(limits.processorSeconds));
-    limit(RLIMIT_FSIZE, 0); // no file grows
+    const std::int64_t mapped = memoryBytes("self")[0];
+    if (mapped > 0 && !kIsMemoryMeasured) limit(RLIMIT_AS, static_cast<rlim_t>(mapped + limits.memoryBytes));
+    limit(RLIMIT_CPU, static_cast<rlim_t>(limits.processorSeconds * kTimes));
+    limit(RLIMIT_FSIZE, kFileBytes);
     limit(RLIMIT_CORE, 0);
 }
 
@@ -185,16 +204,18 @@ void writeAll(int descriptor, const std::string& text) {
 
 // ---- in the parent ----
 
-/// All that the child writes; false where it did not end in time.
-bool readAll(int descriptor, int seconds, std::string& text) {
+/// All that the child writes; false where it did not end in time, or took more memory than it may have.
+bool readAll(int descriptor, pid_t child, const TrialLimits& limits, std::string& text) {
     constexpr std::size_t kMaxBytes = 8 << 20;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+    const std::int64_t mostResident = memoryBytes("self")[1] + limits.memoryBytes * kTimesMemory;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(limits.seconds * kTimes);
     char buffer[65536];
     while (text.size() < kMaxBytes) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
         if (left <= 0) return false;
         pollfd wait{descriptor, POLLIN, 0};
-        const int ready = ::poll(&wait, 1, static_cast<int>(left));
+        const int ready = ::poll(&wait, 1, static_cast<int>(kIsMemoryMeasured ? 20 : left));
+        if (kIsMemoryMeasured && ready == 0 && memoryBytes(std::to_string(child))[1] <= mostResident) continue;
         if (ready < 0 && errno == EINTR) continue;
         if (ready <= 0) return false;
         const ssize_t count = ::read(descriptor, buffer, sizeof buffer);
@@ -242,7 +263,7 @@ Trial tryScript(const ScriptSpec& spec, const TrialLimits& limits) {
     }
     ::close(ends[1]);
     std::string text;
-    if (!readAll(ends[0], limits.seconds, text)) ::kill(child, SIGKILL);
+    if (!readAll(ends[0], child, limits, text)) ::kill(child, SIGKILL);
     ::close(ends[0]);
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}

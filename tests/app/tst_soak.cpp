@@ -26,7 +26,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int kPatience = 600000; // ms; a run that takes longer without an end is stuck
+constexpr int kPatience = 600000 * CELLOOM_TEST_TIME_FACTOR; // ms; a run that takes longer without an end is stuck
 
 std::int64_t numberFrom(const char* name, std::int64_t otherwise) {
     bool isNumber = false;
