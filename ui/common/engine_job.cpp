@@ -3,6 +3,7 @@
 #include "models/base/exit_codes.h"
 #include "ui/common/format.h"
 
+#include <QCoreApplication>
 #include <QFileInfo>
 #include <QProcessEnvironment>
 #include <QTimer>
@@ -43,12 +44,12 @@ EngineJob::~EngineJob() {
     letGo();
 }
 
-/// The process ends without anybody listening, and takes itself away.
+/// The process ends without anybody listening, and takes itself away; at the latest with the program, which waits for it.
 void EngineJob::letGo() {
     QProcess* process = std::exchange(m_process, nullptr);
     if (!process) return;
     process->disconnect(this);
-    process->setParent(nullptr);
+    process->setParent(QCoreApplication::instance());
     connect(process, &QProcess::finished, process, &QObject::deleteLater);
     connect(process, &QProcess::errorOccurred, process, [process](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart) process->deleteLater();
