@@ -6,6 +6,7 @@
 #include "ui/common/recipe_document.h"
 #include "ui/common/run_store.h"
 #include "ui/common/theme.h"
+#include "ui/editor/model_document.h"
 #include "ui/shell/language.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/services.h"
@@ -105,11 +106,12 @@ int main(int argc, char** argv) {
     }
     RecipeDocument recipe;
     restoreRecipe(settings, recipe);
+    ModelDocument model(pathText(workspace->path / "recovery"));
     ModelAnalyser analyser;
     RunStore store(*workspace);
     const EngineOptions options = engineOptions(*workspace);
     EngineClient engine(options);
-    Services services{theme, language, settings, recipe, analyser, store, engine, findRecipes(), options.program};
+    Services services{theme, language, settings, recipe, model, analyser, store, engine, findRecipes(), options.program};
     MainWindow window(services);
     window.show();
     if (!arguments.recipe.isEmpty()) {

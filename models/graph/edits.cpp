@@ -37,21 +37,6 @@ Status checkNewName(const std::string& name, bool isTaken, const char* what) {
     return {};
 }
 
-/// Whether the wires lead from one cell to another.
-bool leadsTo(const Graph& graph, const std::string& from, const std::string& to) {
-    CellNames seen;
-    std::vector<std::string> waiting{from};
-    while (!waiting.empty()) {
-        const std::string at = waiting.back();
-        waiting.pop_back();
-        if (at == to) return true;
-        if (!seen.insert(at).second) continue;
-        for (const Wire& wire : graph.wires)
-            if (wire.from.cell == at && !wire.to.cell.empty()) waiting.push_back(wire.to.cell);
-    }
-    return false;
-}
-
 Status checkEnd(const Graph& graph, const Endpoint& end, const std::vector<Port>& own) {
     const bool isThere = end.cell.empty() ? findNamed(own, end.port) != nullptr : findCell(graph, end.cell) != nullptr && !end.port.empty();
     return isThere ? Status() : Status(fail("There is no " + toText(end) + " to wire."));
@@ -141,6 +126,20 @@ bool wouldRecurse(const Document& document, const GraphName& graph, const std::s
         const auto found = document.composites.find(at);
         if (found == document.composites.end()) continue;
         for (const Cell& cell : found->second.cells) waiting.push_back(cell.type);
+    }
+    return false;
+}
+
+bool leadsTo(const Graph& graph, const std::string& from, const std::string& to) {
+    CellNames seen;
+    std::vector<std::string> waiting{from};
+    while (!waiting.empty()) {
+        const std::string at = waiting.back();
+        waiting.pop_back();
+        if (at == to) return true;
+        if (!seen.insert(at).second) continue;
+        for (const Wire& wire : graph.wires)
+            if (wire.from.cell == at && !wire.to.cell.empty()) waiting.push_back(wire.to.cell);
     }
     return false;
 }

@@ -29,6 +29,9 @@ std::string freeCompositeName(const Document& document, const std::string& wante
 /// Whether a cell of type `type` inside `graph` would make composites contain each other.
 bool wouldRecurse(const Document& document, const GraphName& graph, const std::string& type);
 
+/// Whether wires lead from one cell to another; they do to the cell itself.
+bool leadsTo(const Graph& graph, const std::string& from, const std::string& to);
+
 // ---- cells ----
 
 /// Returns the new cell's name. Parameters that the type must be given and has no standard for are left to the inspector.

@@ -56,6 +56,10 @@ Result<Estimate> estimate(const Recipe& recipe) {
         return fail("is " + recipe.text("kind") + ": the estimate is one of training steps.", "For a prediction: celloom-engine estimate --predict MODEL.",
                     "kind");
     CELLOOM_TRY(model, modelOf(recipe));
+    return estimate(recipe, model);
+}
+
+Result<Estimate> estimate(const Recipe& recipe, const graph::ExpandedModel& model) {
     CELLOOM_TRY(treatment, treatmentOf(recipe, model));
     const MemoryOptions options = memoryOptions(recipe, model);
     if (auto precision = precisionOf(model, treatment, options.precision); !precision) return tl::unexpected(precision.error());

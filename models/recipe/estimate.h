@@ -36,6 +36,8 @@ struct Estimate {
 /// Fails where the model or its rules are refused. The vocabulary is the one the run will have: of the tokenizer to be trained, unless
 /// model.overrides, a given tokenizer or weights to start from decide.
 Result<Estimate> estimate(const Recipe& recipe);
+/// The same of a model that was opened and expanded already, its overrides applied.
+Result<Estimate> estimate(const Recipe& recipe, const graph::ExpandedModel& model);
 
 /// What a prediction needs: weights, and for each token of the context the keys and values of every attention.
 struct PredictionEstimate {

@@ -42,6 +42,16 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::ModelPage</name>
+        <message numerus="yes">
+            <source>Delete %n cell(s)</source>
+            <translation>
+                <numerusform>Delete %n cell</numerusform>
+                <numerusform>Delete %n cells</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::PrecisionPanel</name>
         <message numerus="yes">
             <source>%n cell(s) in %1</source>
@@ -132,58 +142,58 @@
         <message numerus="yes">
             <source>: %n document(s) to measure on.</source>
             <translation>
-                    <numerusform>: %n document to measure on.</numerusform>
-                    <numerusform>: %n documents to measure on.</numerusform>
-                </translation>
+                <numerusform>: %n document to measure on.</numerusform>
+                <numerusform>: %n documents to measure on.</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>: %n conversation(s) to measure on.</source>
             <translation>
-                    <numerusform>: %n conversation to measure on.</numerusform>
-                    <numerusform>: %n conversations to measure on.</numerusform>
-                </translation>
+                <numerusform>: %n conversation to measure on.</numerusform>
+                <numerusform>: %n conversations to measure on.</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>: %n sequence(s) to measure on.</source>
             <translation>
-                    <numerusform>: %n sequence to measure on.</numerusform>
-                    <numerusform>: %n sequences to measure on.</numerusform>
-                </translation>
+                <numerusform>: %n sequence to measure on.</numerusform>
+                <numerusform>: %n sequences to measure on.</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>Read %n prompt(s) from %1.</source>
             <translation>
-                    <numerusform>Read %n prompt from %1.</numerusform>
-                    <numerusform>Read %n prompts from %1.</numerusform>
-                </translation>
+                <numerusform>Read %n prompt from %1.</numerusform>
+                <numerusform>Read %n prompts from %1.</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>Finished: %n batch(es) measured.</source>
             <translation>
-                    <numerusform>Finished: %n batch measured.</numerusform>
-                    <numerusform>Finished: %n batches measured.</numerusform>
-                </translation>
+                <numerusform>Finished: %n batch measured.</numerusform>
+                <numerusform>Finished: %n batches measured.</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>Finished: %n prompt(s) answered.</source>
             <translation>
-                    <numerusform>Finished: %n prompt answered.</numerusform>
-                    <numerusform>Finished: %n prompts answered.</numerusform>
-                </translation>
+                <numerusform>Finished: %n prompt answered.</numerusform>
+                <numerusform>Finished: %n prompts answered.</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>Stopped after %n batch(es).</source>
             <translation>
-                    <numerusform>Stopped after %n batch.</numerusform>
-                    <numerusform>Stopped after %n batches.</numerusform>
-                </translation>
+                <numerusform>Stopped after %n batch.</numerusform>
+                <numerusform>Stopped after %n batches.</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>Stopped after %n prompt(s).</source>
             <translation>
-                    <numerusform>Stopped after %n prompt.</numerusform>
-                    <numerusform>Stopped after %n prompts.</numerusform>
-                </translation>
+                <numerusform>Stopped after %n prompt.</numerusform>
+                <numerusform>Stopped after %n prompts.</numerusform>
+            </translation>
         </message>
     </context>
     <context>

@@ -539,6 +539,25 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::GraphView</name>
+        <message>
+            <source>A wire ends at an input.</source>
+            <translation>连线的终点是输入口。</translation>
+        </message>
+        <message>
+            <source>A wire begins at an output.</source>
+            <translation>连线的起点是输出口。</translation>
+        </message>
+        <message>
+            <source>not a port of this cell</source>
+            <translation>不是这个单元的端口</translation>
+        </message>
+        <message>
+            <source>optional</source>
+            <translation>可选</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::HistoryPage</name>
         <message>
             <source>Search names, models, tags, notes…</source>
@@ -708,14 +727,6 @@
             <translation>输出</translation>
         </message>
         <message>
-            <source>Shape</source>
-            <translation>形状</translation>
-        </message>
-        <message>
-            <source>Instances</source>
-            <translation>实例数</translation>
-        </message>
-        <message>
             <source>Hyper-parameters</source>
             <translation>超参数</translation>
         </message>
@@ -742,10 +753,6 @@
         <message>
             <source>Trained in full, in the run&apos;s precision.</source>
             <translation>全部参与训练，精度随运行设置。</translation>
-        </message>
-        <message>
-            <source>%1 as the tokenizer, of itself %2</source>
-            <translation>%1（随分词器；模型自身为 %2）</translation>
         </message>
         <message>
             <source>Weights in float32</source>
@@ -868,6 +875,26 @@
         <message>
             <source>Treatment</source>
             <translation>处理方式</translation>
+        </message>
+        <message>
+            <source>optional, not wired</source>
+            <translation>可选，未连接</translation>
+        </message>
+        <message>
+            <source>not known</source>
+            <translation>未知</translation>
+        </message>
+        <message>
+            <source>Inputs</source>
+            <translation>输入</translation>
+        </message>
+        <message>
+            <source>Outputs</source>
+            <translation>输出</translation>
+        </message>
+        <message>
+            <source>The run&apos;s vocabulary follows the tokenizer that it trains.</source>
+            <translation>运行的词表大小随它训练的分词器而定。</translation>
         </message>
     </context>
     <context>
@@ -1228,6 +1255,13 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::ModelDocument</name>
+        <message>
+            <source>Recover unsaved edits</source>
+            <translation>恢复未保存的修改</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::ModelPage</name>
         <message>
             <source>Model</source>
@@ -1349,6 +1383,176 @@
             <source>All files (*)</source>
             <translation>所有文件 (*)</translation>
         </message>
+        <message>
+            <source>Arrange</source>
+            <translation>自动布局</translation>
+        </message>
+        <message>
+            <source>%1 has unsaved changes, and another model took its place.</source>
+            <translation>%1 有未保存的修改，已被另一个模型取代。</translation>
+        </message>
+        <message>
+            <source>Back to it</source>
+            <translation>回到它</translation>
+        </message>
+        <message>
+            <source>Celloom ended before changes of %1 were saved.</source>
+            <translation>Celloom 上次结束时，%1 的修改尚未保存。</translation>
+        </message>
+        <message>
+            <source>Bring them back</source>
+            <translation>找回修改</translation>
+        </message>
+        <message>
+            <source>Save the model</source>
+            <translation>保存模型</translation>
+        </message>
+        <message>
+            <source>Cell graphs (*.cells.json)</source>
+            <translation>单元图 (*.cells.json)</translation>
+        </message>
+        <message>
+            <source>Unsaved changes</source>
+            <translation>未保存的修改</translation>
+        </message>
+        <message>
+            <source>The model %1 has unsaved changes.</source>
+            <translation>模型 %1 有未保存的修改。</translation>
+        </message>
+        <message>
+            <source>Save</source>
+            <translation>保存</translation>
+        </message>
+        <message>
+            <source>Discard</source>
+            <translation>放弃</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Save the model as…</source>
+            <translation>模型另存为…</translation>
+        </message>
+        <message>
+            <source>Cut</source>
+            <translation>剪切</translation>
+        </message>
+        <message>
+            <source>Copy</source>
+            <translation>复制</translation>
+        </message>
+        <message>
+            <source>Paste</source>
+            <translation>粘贴</translation>
+        </message>
+        <message>
+            <source>Duplicate</source>
+            <translation>再制</translation>
+        </message>
+        <message>
+            <source>Delete</source>
+            <translation>删除</translation>
+        </message>
+        <message>
+            <source>Group into a composite</source>
+            <translation>组合为复合单元</translation>
+        </message>
+        <message>
+            <source>Expand the composite</source>
+            <translation>展开复合单元</translation>
+        </message>
+        <message>
+            <source>Rename</source>
+            <translation>重命名</translation>
+        </message>
+        <message>
+            <source>Select all</source>
+            <translation>全选</translation>
+        </message>
+        <message>
+            <source>Align in a row</source>
+            <translation>对齐成一行</translation>
+        </message>
+        <message>
+            <source>Align in a column</source>
+            <translation>对齐成一列</translation>
+        </message>
+        <message>
+            <source>Insert a cell…</source>
+            <translation>插入单元…</translation>
+        </message>
+        <message>
+            <source>Undo: %1</source>
+            <translation>撤销：%1</translation>
+        </message>
+        <message>
+            <source>Undo</source>
+            <translation>撤销</translation>
+        </message>
+        <message>
+            <source>Redo: %1</source>
+            <translation>重做：%1</translation>
+        </message>
+        <message>
+            <source>Redo</source>
+            <translation>重做</translation>
+        </message>
+        <message>
+            <source>Move</source>
+            <translation>移动</translation>
+        </message>
+        <message>
+            <source>Wire</source>
+            <translation>连线</translation>
+        </message>
+        <message>
+            <source>Remove a wire</source>
+            <translation>删除连线</translation>
+        </message>
+        <message>
+            <source>Insert %1 on a wire</source>
+            <translation>在连线上插入 %1</translation>
+        </message>
+        <message>
+            <source>Insert %1</source>
+            <translation>插入 %1</translation>
+        </message>
+        <message numerus="yes">
+            <source>Delete %n cell(s)</source>
+            <translation>
+                <numerusform>删除 %n 个单元</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Delete the port %1</source>
+            <translation>删除端口 %1</translation>
+        </message>
+        <message>
+            <source>Group</source>
+            <translation>组合</translation>
+        </message>
+        <message>
+            <source>Expand %1</source>
+            <translation>展开 %1</translation>
+        </message>
+        <message>
+            <source>Align</source>
+            <translation>对齐</translation>
+        </message>
+        <message>
+            <source>Add a port</source>
+            <translation>添加端口</translation>
+        </message>
+        <message>
+            <source>Input</source>
+            <translation>输入</translation>
+        </message>
+        <message>
+            <source>Output</source>
+            <translation>输出</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::Notice</name>
@@ -1385,6 +1589,69 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::Palette</name>
+        <message>
+            <source>Dense and embedding</source>
+            <translation>全连接与嵌入</translation>
+        </message>
+        <message>
+            <source>Attention</source>
+            <translation>注意力</translation>
+        </message>
+        <message>
+            <source>Normalisation</source>
+            <translation>归一化</translation>
+        </message>
+        <message>
+            <source>Activation</source>
+            <translation>激活</translation>
+        </message>
+        <message>
+            <source>Structure</source>
+            <translation>结构</translation>
+        </message>
+        <message>
+            <source>Output</source>
+            <translation>输出</translation>
+        </message>
+        <message>
+            <source>Image</source>
+            <translation>图像</translation>
+        </message>
+        <message>
+            <source>Arithmetic</source>
+            <translation>算术</translation>
+        </message>
+        <message>
+            <source>Routing</source>
+            <translation>路由</translation>
+        </message>
+        <message>
+            <source>Custom</source>
+            <translation>自定义</translation>
+        </message>
+        <message>
+            <source>In this model</source>
+            <translation>本模型中</translation>
+        </message>
+        <message>
+            <source>Library</source>
+            <translation>组件库</translation>
+        </message>
+        <message>
+            <source>Search cells</source>
+            <translation>搜索单元</translation>
+        </message>
+        <message>
+            <source>Ctrl+K. Enter inserts the first one found.</source>
+            <translation>Ctrl+K。按回车插入找到的第一个。</translation>
+        </message>
+        <message>
+            <source>Cells to insert</source>
+            <translation>可插入的单元</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::Playground</name>
         <message>
             <source>The engine went away. Send again to go on.</source>
@@ -1409,33 +1676,6 @@
         <message>
             <source>Question</source>
             <translation>问题</translation>
-        </message>
-    </context>
-    <context>
-        <name>celloom::ui::PreviewRowWidget</name>
-        <message>
-            <source>Reading the data</source>
-            <translation>正在读取数据</translation>
-        </message>
-        <message>
-            <source>Show the field</source>
-            <translation>显示该字段</translation>
-        </message>
-        <message>
-            <source>Cancel</source>
-            <translation>取消</translation>
-        </message>
-        <message>
-            <source>Preview first batch</source>
-            <translation>预览首批数据</translation>
-        </message>
-        <message>
-            <source>Reads and tokenises the data as the run would, and shows what its first step begins with</source>
-            <translation>像运行一样读取数据并分词，显示第一步所用的内容</translation>
-        </message>
-        <message>
-            <source>Reading and tokenising the data, %1</source>
-            <translation>正在读取数据并分词，%1</translation>
         </message>
     </context>
     <context>
@@ -1499,6 +1739,128 @@
             <translation>
                 <numerusform>%1：%n 个单元</numerusform>
             </translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::PreviewRowWidget</name>
+        <message>
+            <source>Reading the data</source>
+            <translation>正在读取数据</translation>
+        </message>
+        <message>
+            <source>Show the field</source>
+            <translation>显示该字段</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Preview first batch</source>
+            <translation>预览首批数据</translation>
+        </message>
+        <message>
+            <source>Reads and tokenises the data as the run would, and shows what its first step begins with</source>
+            <translation>像运行一样读取数据并分词，显示第一步所用的内容</translation>
+        </message>
+        <message>
+            <source>Reading and tokenising the data, %1</source>
+            <translation>正在读取数据并分词，%1</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::PropertyRows</name>
+        <message>
+            <source>Name</source>
+            <translation>名称</translation>
+        </message>
+        <message>
+            <source>Letters, digits, _ and -. Checkpoints, rules and logs call the cell by it.</source>
+            <translation>字母、数字、_ 和 -。检查点、规则和日志都用这个名称。</translation>
+        </message>
+        <message>
+            <source>Rename %1</source>
+            <translation>重命名 %1</translation>
+        </message>
+        <message>
+            <source>Change %1 of %2</source>
+            <translation>修改 %2 的 %1</translation>
+        </message>
+        <message>
+            <source>From %1 to %2.</source>
+            <translation>取值 %1 到 %2。</translation>
+        </message>
+        <message>
+            <source>Repeat</source>
+            <translation>重复</translation>
+        </message>
+        <message>
+            <source>So many of it in a row, each fed by the one before; a number or an expression. Empty: one.</source>
+            <translation>依次串接的个数，每个的输入来自前一个；可以是数字或表达式。留空为一个。</translation>
+        </message>
+        <message>
+            <source>Repeat %1</source>
+            <translation>重复 %1</translation>
+        </message>
+        <message>
+            <source>Note</source>
+            <translation>备注</translation>
+        </message>
+        <message>
+            <source>For people to read; it goes with the document and into the code.</source>
+            <translation>供人阅读；随文档保存，也会写入代码。</translation>
+        </message>
+        <message>
+            <source>Change the note of %1</source>
+            <translation>修改 %1 的备注</translation>
+        </message>
+        <message>
+            <source>Change the port %1</source>
+            <translation>修改端口 %1</translation>
+        </message>
+        <message>
+            <source>Data columns and losses call it by this name.</source>
+            <translation>数据列和损失用这个名称引用它。</translation>
+        </message>
+        <message>
+            <source>Shape</source>
+            <translation>形状</translation>
+        </message>
+        <message>
+            <source>Numbers, hyper-parameters and free letters, parted by commas: B, T, hidden. Empty: any shape.</source>
+            <translation>数字、超参数或自由字母，用逗号分隔：B, T, hidden。留空表示任意形状。</translation>
+        </message>
+        <message>
+            <source>Type</source>
+            <translation>类型</translation>
+        </message>
+        <message>
+            <source>float follows the run&apos;s precision.</source>
+            <translation>float 随运行的精度而定。</translation>
+        </message>
+        <message>
+            <source>Change %1</source>
+            <translation>修改 %1</translation>
+        </message>
+        <message>
+            <source>A number, or an expression over the others. Emptied, it is removed.</source>
+            <translation>数字，或由其他超参数组成的表达式。清空即删除。</translation>
+        </message>
+        <message>
+            <source>New</source>
+            <translation>新增</translation>
+        </message>
+        <message>
+            <source>Adds a hyper-parameter: name = value, as in hidden = 64.</source>
+            <translation>添加超参数：名称 = 值，例如 hidden = 64。</translation>
+        </message>
+        <message>
+            <source>Add a hyper-parameter</source>
+            <translation>添加超参数</translation>
+        </message>
+        <message>
+            <source>name = value</source>
+            <translation>名称 = 值</translation>
         </message>
     </context>
     <context>
@@ -2212,26 +2574,26 @@
         <message numerus="yes">
             <source>: %n document(s) to measure on.</source>
             <translation>
-                    <numerusform>，用来测量的文档 %n 个。</numerusform>
-                </translation>
+                <numerusform>，用来测量的文档 %n 个。</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>: %n conversation(s) to measure on.</source>
             <translation>
-                    <numerusform>，用来测量的对话 %n 条。</numerusform>
-                </translation>
+                <numerusform>，用来测量的对话 %n 条。</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>: %n sequence(s) to measure on.</source>
             <translation>
-                    <numerusform>，用来测量的序列 %n 条。</numerusform>
-                </translation>
+                <numerusform>，用来测量的序列 %n 条。</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>Read %n prompt(s) from %1.</source>
             <translation>
-                    <numerusform>从 %1 读入 %n 条提示。</numerusform>
-                </translation>
+                <numerusform>从 %1 读入 %n 条提示。</numerusform>
+            </translation>
         </message>
         <message>
             <source>%1 of %2 texts are in %3.</source>
@@ -2244,26 +2606,26 @@
         <message numerus="yes">
             <source>Finished: %n batch(es) measured.</source>
             <translation>
-                    <numerusform>完成：测量了 %n 批。</numerusform>
-                </translation>
+                <numerusform>完成：测量了 %n 批。</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>Finished: %n prompt(s) answered.</source>
             <translation>
-                    <numerusform>完成：回答了 %n 条提示。</numerusform>
-                </translation>
+                <numerusform>完成：回答了 %n 条提示。</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>Stopped after %n batch(es).</source>
             <translation>
-                    <numerusform>在 %n 批后停止。</numerusform>
-                </translation>
+                <numerusform>在 %n 批后停止。</numerusform>
+            </translation>
         </message>
         <message numerus="yes">
             <source>Stopped after %n prompt(s).</source>
             <translation>
-                    <numerusform>在 %n 条提示后停止。</numerusform>
-                </translation>
+                <numerusform>在 %n 条提示后停止。</numerusform>
+            </translation>
         </message>
         <message>
             <source>after %1 of %2</source>

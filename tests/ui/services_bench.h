@@ -6,6 +6,7 @@
 #include "ui/common/recipe_document.h"
 #include "ui/common/run_store.h"
 #include "ui/common/theme.h"
+#include "ui/editor/model_document.h"
 #include "ui/shell/language.h"
 #include "ui/shell/services.h"
 
@@ -21,10 +22,11 @@ struct ServicesBench {
     ui::Language language;
     QSettings settings{folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat};
     ui::RecipeDocument recipe;
+    ui::ModelDocument model;
     ui::ModelAnalyser analyser;
     ui::RunStore store{*store::Workspace::open(folder.filePath(QStringLiteral("w")).toStdString())};
     ui::EngineClient engine{ui::EngineOptions{folder.filePath(QStringLiteral("socket")), {}, {}, {}, 10}};
-    ui::Services services{theme, language, settings, recipe, analyser, store, engine, folder.path(), folder.filePath(QStringLiteral("engine"))};
+    ui::Services services{theme, language, settings, recipe, model, analyser, store, engine, folder.path(), folder.filePath(QStringLiteral("engine"))};
 };
 
 } // namespace celloom::test

@@ -57,9 +57,10 @@ bool isAdapterFolder(const std::string& source) {
 
 } // namespace
 
-ModelAnalysis analyse(const recipe::Recipe& recipe) {
+ModelAnalysis analyse(const recipe::Recipe& recipe, const DocumentPtr& edited, AnalysisDepth depth) {
     ModelAnalysis analysis;
     analysis.source = sourceOf(recipe);
+    analysis.edited = edited;
     analysis.batch = recipe.integer("train.batch_size");
     analysis.sequence = recipe.integer("train.sequence_length");
     auto overrides = recipe.modelOverrides();
@@ -69,8 +70,8 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
     }
     if (!recipe::trains(recipe)) overrides->clear(); // weights are used as they are
     const std::string& source = analysis.source;
-    if (std::filesystem::path(source).is_absolute()) analysis.folder = families::folderContents(source);
-    auto document = families::openModel(source);
+    if (depth == AnalysisDepth::Whole && std::filesystem::path(source).is_absolute()) analysis.folder = families::folderContents(source);
+    auto document = edited ? Result<graph::Document>(*edited) : families::openModel(source);
     if (!document && isAdapterFolder(source)) return analysis; // its base is found by the engine
     if (!document) {
         analysis.openError = document.error();
@@ -87,6 +88,7 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
     analysis.expansion = graph::expand(analysis.document, *overrides);
     if (analysis.folder && !overrides->empty()) analysis.ownParameters = graph::expand(analysis.document).model.parameterCount();
     if (!analysis.expansion.ok()) return analysis;
+    if (depth == AnalysisDepth::Outline) return analysis;
     analysis.costs = graph::costs(analysis.expansion.model, {{"B", analysis.batch}, {"T", analysis.sequence}});
     if (!recipe::trains(recipe)) {
         analysis.treatment.cells.resize(analysis.expansion.model.cells.size());
@@ -95,7 +97,7 @@ ModelAnalysis analyse(const recipe::Recipe& recipe) {
     }
     resolveTreatment(recipe, analysis);
     if (!analysis.ruleError) resolvePrecision(recipe, analysis);
-    if (auto estimate = recipe::estimate(recipe)) analysis.estimate = std::move(*estimate);
+    if (auto estimate = recipe::estimate(recipe, analysis.expansion.model)) analysis.estimate = std::move(*estimate);
     return analysis;
 }
 
@@ -111,19 +113,18 @@ ModelAnalyser::~ModelAnalyser() {
     m_thread.wait();
 }
 
-void ModelAnalyser::request(const recipe::Recipe& recipe) {
+void ModelAnalyser::request(const recipe::Recipe& recipe, const DocumentPtr& edited) {
     ++m_asked;
-    if (m_isBusy) {
-        m_waiting = recipe;
-    } else {
-        begin(recipe);
-    }
+    if (m_isBusy)
+        m_waiting = Request{recipe, edited};
+    else
+        begin({recipe, edited});
 }
 
-void ModelAnalyser::begin(const recipe::Recipe& recipe) {
+void ModelAnalyser::begin(const Request& request) {
     m_isBusy = true;
-    QMetaObject::invokeMethod(m_worker, [this, recipe] {
-        auto analysis = std::make_shared<const ModelAnalysis>(analyse(recipe));
+    QMetaObject::invokeMethod(m_worker, [this, request] {
+        auto analysis = std::make_shared<const ModelAnalysis>(analyse(request.recipe, request.edited));
         QMetaObject::invokeMethod(this, [this, analysis] { finish(analysis); });
     });
 }

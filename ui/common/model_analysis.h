@@ -24,6 +24,7 @@ namespace celloom::ui {
 /// Never changed after it is made, so threads may share it.
 struct ModelAnalysis {
     std::string source; // as the recipe names the model
+    std::shared_ptr<const graph::Document> edited; // what stood for it; null: the model was opened
     graph::Document document;
     graph::Expansion expansion;
     std::vector<graph::Cost> costs;           // of one micro-batch, in the order of expansion.model.cells; empty when there are errors
@@ -42,8 +43,14 @@ struct ModelAnalysis {
 };
 using ModelAnalysisPtr = std::shared_ptr<const ModelAnalysis>;
 
-/// Opens, expands, counts. Slow parts are file reading and large graphs; call it away from the window's thread.
-ModelAnalysis analyse(const recipe::Recipe& recipe);
+using DocumentPtr = std::shared_ptr<const graph::Document>;
+
+/// How far an analysis goes: the outline is the expansion alone, quick enough to follow each edit.
+enum class AnalysisDepth { Outline, Whole };
+
+/// Opens, expands, counts. Slow parts are file reading and large graphs; call it away from the window's thread. `edited`, where given, stands
+/// for what the recipe names.
+ModelAnalysis analyse(const recipe::Recipe& recipe, const DocumentPtr& edited = {}, AnalysisDepth depth = AnalysisDepth::Whole);
 
 class ModelAnalyser : public QObject {
     Q_OBJECT
@@ -51,8 +58,8 @@ public:
     explicit ModelAnalyser(QObject* parent = nullptr);
     ~ModelAnalyser() override;
 
-    /// Asks for the analysis of this recipe. Only the newest request is answered.
-    void request(const recipe::Recipe& recipe);
+    /// Asks for the analysis of this recipe, with a model that was edited in place of its own. Only the newest request is answered.
+    void request(const recipe::Recipe& recipe, const DocumentPtr& edited = {});
     [[nodiscard]] ModelAnalysisPtr latest() const { return m_latest; }
     /// No request is under way: latest() belongs to the newest one.
     [[nodiscard]] bool isSettled() const { return m_answered == m_asked; }
@@ -66,8 +73,12 @@ private:
     ModelAnalysisPtr m_latest;
     std::uint64_t m_asked = 0, m_answered = 0;
     bool m_isBusy = false;
-    std::optional<recipe::Recipe> m_waiting;
-    void begin(const recipe::Recipe& recipe);
+    struct Request {
+        recipe::Recipe recipe;
+        DocumentPtr edited;
+    };
+    std::optional<Request> m_waiting;
+    void begin(const Request& request);
     void finish(const ModelAnalysisPtr& analysis);
 };
 

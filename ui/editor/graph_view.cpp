@@ -3,12 +3,13 @@
 #include "ui/common/format.h"
 #include "ui/common/theme.h"
 
-#include <QFontDatabase>
-#include <QGraphicsItem>
 #include <QGraphicsScene>
+#include <QHelpEvent>
 #include <QKeyEvent>
+#include <QMimeData>
 #include <QPainter>
 #include <QScrollBar>
+#include <QToolTip>
 #include <QWheelEvent>
 
 #include <algorithm>
@@ -18,174 +19,62 @@ namespace celloom::ui {
 
 namespace {
 
-constexpr double kBoxHeight = 54, kPortHeight = 40, kLeastWidth = 168, kMostWidth = 340;
-constexpr double kStripe = 6, kPad = 12;
 constexpr double kLeastZoom = 0.1, kMostZoom = 3;
+constexpr double kPortReach = 11;  // pixels of the screen
+constexpr double kSnap = 8;        // boxes come to rest on multiples of it
+constexpr double kRowGap = 88, kColumnGap = 36;
+constexpr double kMargin = 400;    // room to pan
+constexpr std::size_t kMostObstacles = 400; // beyond, wires go straight
 
-QFont sized(const QFont& font, double points, bool isBold = false) {
-    QFont out = font;
-    out.setPointSizeF(points);
-    out.setBold(isBold);
-    return out;
-}
-
-QFont mono(double points) {
-    QFont font(QStringLiteral("DejaVu Sans Mono"));
-    font.setStyleHint(QFont::Monospace);
-    font.setPointSizeF(points);
-    return font;
+double snapped(double value) {
+    return std::round(value / kSnap) * kSnap;
 }
 
 } // namespace
 
-const char* categoryColor(const LevelBox& box) {
-    if (box.kind == BoxKind::Composite) return "accent";
-    if (box.kind != BoxKind::Cell) return "slate";
-    const QString category = fromUtf8(box.category).toLower();
-    if (category.contains(QLatin1String("attention"))) return "teal";
-    if (category.contains(QLatin1String("norm"))) return "brown";
-    if (category.contains(QLatin1String("activation"))) return "pink";
-    if (category.contains(QLatin1String("output"))) return "orange";
-    if (category.contains(QLatin1String("dense")) || category.contains(QLatin1String("embedding"))) return "violet";
-    return "slate";
-}
-
-/// One box. Draws itself from the level's data.
-class BoxItem : public QGraphicsItem {
-public:
-    BoxItem(const LevelBox& box, const BoxBadges& badges, Theme& theme, const QFont& font)
-        : m_box(box), m_badges(badges), m_theme(theme), m_font(font) {
-        m_title = fromUtf8(box.name);
-        m_type = box.kind == BoxKind::Cell || box.kind == BoxKind::Composite ? fromUtf8(box.type) : QString();
-        m_shape = fromUtf8(box.shape);
-        if (box.parameters > 0) m_count = Format::shortCount(static_cast<double>(box.parameters));
-        if (!box.repeatText.empty()) m_repeat = QStringLiteral("×") + fromUtf8(box.repeatText);
-        const QFontMetricsF bold(sized(font, 9.5, true)), plain(sized(font, 8.5)), code(mono(8));
-        const double first = bold.horizontalAdvance(m_title) + (m_repeat.isEmpty() ? 0 : bold.horizontalAdvance(m_repeat) + 8) + 18 +
-                             plain.horizontalAdvance(m_count);
-        double second = code.horizontalAdvance(m_shape) + 12 + plain.horizontalAdvance(m_type);
-        for (const Badge& badge : m_badges) second += plain.horizontalAdvance(badge.text) + 14;
-        const double width = std::clamp(std::ceil(std::max(first, second) + kStripe + 2 * kPad), kLeastWidth, kMostWidth);
-        m_size = {width, isPort() ? kPortHeight : kBoxHeight};
-    }
-
-    QSizeF size() const { return m_size; }
-    void setChosen(bool isChosen) {
-        m_isChosen = isChosen;
-        update();
-    }
-    QRectF boundingRect() const override {
-        return QRectF(-m_size.width() / 2, -m_size.height() / 2, m_size.width(), m_size.height()).adjusted(-3, -3, 9, 9);
-    }
-
-    void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override {
-        const QRectF rect(-m_size.width() / 2, -m_size.height() / 2, m_size.width(), m_size.height());
-        const QPen border(m_theme.color(m_isChosen ? "accent" : "borderStrong"), m_isChosen ? 2 : 1);
-        if (!m_box.repeatText.empty()) { // more of the same behind it
-            painter->setPen(QPen(m_theme.color("borderStrong"), 1));
-            painter->setBrush(m_theme.color("sunken"));
-            painter->drawRoundedRect(rect.translated(5, 5), 6, 6);
-        }
-        painter->setPen(border);
-        painter->setBrush(m_theme.color("surface"));
-        painter->drawRoundedRect(rect, 6, 6);
-        if (isPort()) {
-            paintPort(painter, rect);
-            return;
-        }
-        painter->setPen(Qt::NoPen);
-        painter->setBrush(m_theme.color(categoryColor(m_box)));
-        painter->drawRoundedRect(QRectF(rect.left(), rect.top(), kStripe, rect.height()), 3, 3);
-        paintTexts(painter, rect.adjusted(kStripe + kPad, 6, -kPad, -6));
-    }
-
-private:
-    bool isPort() const { return m_box.kind == BoxKind::Input || m_box.kind == BoxKind::Output; }
-
-    void paintPort(QPainter* painter, const QRectF& rect) const {
-        painter->setPen(m_theme.color("text"));
-        painter->setFont(sized(m_font, 9.5, true));
-        painter->drawText(rect.adjusted(kPad, 0, -kPad, 0), Qt::AlignVCenter | Qt::AlignLeft, m_title);
-        painter->setPen(m_theme.color("muted"));
-        painter->setFont(mono(8));
-        painter->drawText(rect.adjusted(kPad, 0, -kPad, 0), Qt::AlignVCenter | Qt::AlignRight, m_shape);
-    }
-
-    void paintTexts(QPainter* painter, const QRectF& rect) const {
-        const QFont bold = sized(m_font, 9.5, true), plain = sized(m_font, 8.5);
-        const QRectF upper(rect.left(), rect.top(), rect.width(), rect.height() / 2),
-            lower(rect.left(), rect.center().y(), rect.width(), rect.height() / 2);
-        painter->setFont(plain);
-        painter->setPen(m_theme.color("muted"));
-        painter->drawText(upper, Qt::AlignRight | Qt::AlignVCenter, m_count);
-        const double room = upper.width() - QFontMetricsF(plain).horizontalAdvance(m_count) - 12;
-        painter->setFont(bold);
-        painter->setPen(m_theme.color("text"));
-        const QFontMetricsF metrics(bold);
-        const double repeatWidth = m_repeat.isEmpty() ? 0 : metrics.horizontalAdvance(m_repeat) + 8;
-        const QString title = metrics.elidedText(m_title, Qt::ElideRight, room - repeatWidth);
-        painter->drawText(upper, Qt::AlignLeft | Qt::AlignVCenter, title);
-        if (!m_repeat.isEmpty()) {
-            painter->setPen(m_theme.color("accent"));
-            painter->drawText(upper.adjusted(metrics.horizontalAdvance(title) + 8, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, m_repeat);
-        }
-        painter->setFont(mono(8));
-        painter->setPen(m_theme.color("muted"));
-        painter->drawText(lower, Qt::AlignLeft | Qt::AlignVCenter, m_shape);
-        double right = lower.right();
-        painter->setFont(plain);
-        for (const Badge& badge : m_badges) {
-            const double width = QFontMetricsF(plain).horizontalAdvance(badge.text) + 10;
-            const QRectF pill(right - width, lower.center().y() - 8, width, 16);
-            painter->setPen(Qt::NoPen);
-            painter->setBrush(m_theme.color(badge.isQuiet ? "pressed" : "accentSoft"));
-            painter->drawRoundedRect(pill, 8, 8);
-            painter->setPen(m_theme.color(badge.isQuiet ? "muted" : "accent"));
-            painter->drawText(pill, Qt::AlignCenter, badge.text);
-            right -= width + 4;
-        }
-        painter->setPen(m_theme.color("muted"));
-        painter->drawText(QRectF(lower.left(), lower.top(), right - lower.left(), lower.height()), Qt::AlignRight | Qt::AlignVCenter,
-                          m_type);
-    }
-
-    LevelBox m_box;
-    BoxBadges m_badges;
-    Theme& m_theme;
-    QFont m_font;
-    QString m_title, m_type, m_shape, m_count, m_repeat;
-    QSizeF m_size;
-    bool m_isChosen = false;
-};
-
 GraphView::GraphView(Theme& theme, QWidget* parent) : QGraphicsView(parent), m_theme(theme) {
     setScene(new QGraphicsScene(this));
     setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
-    setDragMode(QGraphicsView::ScrollHandDrag);
+    setDragMode(QGraphicsView::NoDrag);
     setTransformationAnchor(QGraphicsView::AnchorUnderMouse);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setFocusPolicy(Qt::StrongFocus);
-    viewport()->setCursor(Qt::ArrowCursor);
+    setAcceptDrops(true);
+    setMouseTracking(true);
     connect(&theme, &Theme::changed, this, [this] {
-        for (QGraphicsPathItem* wire : m_wires) wire->setPen(QPen(m_theme.color("wire"), 1.4));
+        for (WireItem* wire : m_wires) wire->applyLook();
+        for (BoxItem* item : m_items) item->update();
         resetCachedContent();
         viewport()->update();
         scene()->update();
     });
 }
 
+// ---- what is shown ----
+
 void GraphView::setLevel(const ModelLevel& level, const std::vector<BoxBadges>& badges) {
     CELLOOM_CHECK(badges.size() == level.boxes.size());
+    endGesture();
+    const bool isSameLevel = level.prefix == m_level.prefix;
+    std::set<std::pair<BoxKind, std::string>> kept;
+    if (isSameLevel)
+        for (const std::size_t index : m_chosen) kept.insert({m_level.boxes[index].kind, m_level.boxes[index].name});
     scene()->clear();
     m_items.clear();
     m_wires.clear();
-    m_chosen.reset();
+    m_curves.clear();
+    m_chosen.clear();
+    m_chosenWire.reset();
+    m_isShown = false;
     m_level = level;
-    for (std::size_t i = 0; i < level.boxes.size(); ++i) m_items.push_back(new BoxItem(level.boxes[i], badges[i], m_theme, font()));
-    for (BoxItem* item : m_items) {
-        item->setVisible(false);
-        scene()->addItem(item);
+    for (std::size_t i = 0; i < level.boxes.size(); ++i) {
+        m_items.push_back(new BoxItem(level.boxes[i], badges[i], m_theme, font()));
+        m_items.back()->setVisible(false);
+        scene()->addItem(m_items.back());
+        if (!kept.contains({level.boxes[i].kind, level.boxes[i].name})) continue;
+        m_chosen.insert(i);
+        m_items.back()->setChosen(true);
     }
 }
 
@@ -197,32 +86,129 @@ LayoutInput GraphView::layoutInput() const {
 }
 
 void GraphView::place(const LayoutResult& layout) {
-    if (layout.centers.size() != m_items.size()) return; // of a level that is no longer shown
-    for (QGraphicsPathItem* wire : m_wires) delete wire;
-    m_wires.clear();
-    for (const QPainterPath& curve : layout.curves) {
-        auto* wire = scene()->addPath(curve, QPen(m_theme.color("wire"), 1.4));
-        wire->setZValue(-1);
-        m_wires.push_back(wire);
-    }
+    if (layout.centers.size() != m_items.size() || layout.curves.size() != m_level.wires.size()) return; // of a level that is no longer shown
+    const bool isFirst = !m_isShown;
+    for (std::size_t i = 0; i < m_items.size(); ++i) m_items[i]->setPos(layout.centers[i]);
+    m_curves = layout.curves;
+    m_isShown = true;
+    for (BoxItem* item : m_items) item->setVisible(true);
+    drawWires();
+    updateSceneRect();
+    if (isFirst) fit();
+}
+
+bool GraphView::isPlacedByDocument() const {
+    return std::all_of(m_level.boxes.begin(), m_level.boxes.end(), [](const LevelBox& box) {
+        return box.position || box.kind == BoxKind::Input || box.kind == BoxKind::Output;
+    });
+}
+
+void GraphView::placeByDocument() {
+    double top = 1e300, bottom = -1e300;
     for (std::size_t i = 0; i < m_items.size(); ++i) {
-        m_items[i]->setPos(layout.centers[i]);
-        m_items[i]->setVisible(true);
+        if (!m_level.boxes[i].position) continue;
+        m_items[i]->setPos(m_level.boxes[i].position->x, m_level.boxes[i].position->y);
+        top = std::min(top, m_items[i]->y());
+        bottom = std::max(bottom, m_items[i]->y());
     }
-    const double margin = 400; // room to pan
-    scene()->setSceneRect(layout.bounds.adjusted(-margin, -margin, margin, margin));
-    fit();
+    if (top > bottom) top = bottom = 0;
+    for (const BoxKind kind : {BoxKind::Input, BoxKind::Output}) { // over and under the cells that they feed or read
+        double next = -1e300;
+        std::vector<std::pair<double, std::size_t>> row;
+        for (std::size_t i = 0; i < m_items.size(); ++i) {
+            if (m_level.boxes[i].kind != kind) continue;
+            double sum = 0;
+            int count = 0;
+            for (const LevelWire& wire : m_level.wires) {
+                const std::size_t other = wire.from == i ? wire.to : wire.to == i ? wire.from : i;
+                if (other == i || !m_level.boxes[other].position) continue;
+                sum += m_items[other]->x();
+                ++count;
+            }
+            row.emplace_back(count ? sum / count : 0, i);
+        }
+        std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (const auto& [x, i] : row) {
+            const double half = m_items[i]->size().width() / 2;
+            const double at = std::max(x, next + half);
+            m_items[i]->setPos(at, kind == BoxKind::Input ? top - kRowGap : bottom + kRowGap);
+            next = at + half + kColumnGap;
+        }
+    }
+    m_curves.clear();
+    m_isShown = true;
+    for (BoxItem* item : m_items) item->setVisible(true);
+    drawWires();
+    updateSceneRect();
+}
+
+void GraphView::setProblems(const std::set<std::string>& boxes) {
+    for (std::size_t i = 0; i < m_items.size(); ++i)
+        m_items[i]->setProblem(m_level.boxes[i].kind != BoxKind::Input && m_level.boxes[i].kind != BoxKind::Output && boxes.contains(m_level.boxes[i].name));
+}
+
+void GraphView::updateSceneRect() {
+    QRectF bounds;
+    for (const BoxItem* item : m_items) bounds |= item->sceneBoundingRect();
+    for (const WireItem* wire : m_wires) bounds |= wire->path().controlPointRect();
+    const QRectF wanted = bounds.adjusted(-kMargin, -kMargin, kMargin, kMargin);
+    if (m_gesture == Gesture::None) scene()->setSceneRect(wanted.united(mapToScene(viewport()->rect()).boundingRect()));
+}
+
+/// Graphviz's curves end at the middle of a box; their ends are pulled to the ports.
+void GraphView::drawWires() {
+    for (WireItem* wire : m_wires) delete wire;
+    m_wires.clear();
+    m_lit = nullptr;
+    std::vector<QRectF> obstacles;
+    for (const BoxItem* item : m_items) obstacles.push_back(item->rect().translated(item->pos()));
+    for (std::size_t i = 0; i < m_level.wires.size(); ++i) {
+        const LevelWire& wire = m_level.wires[i];
+        const QPointF from = scenePoint({wire.from, true, wire.fromPort}), to = scenePoint({wire.to, false, wire.toPort});
+        QPainterPath path;
+        if (i < m_curves.size() && m_curves[i].elementCount() >= 4) {
+            path = m_curves[i];
+            const int last = path.elementCount() - 1;
+            const QPointF first = path.elementAt(0), end = path.elementAt(last), afterFirst = path.elementAt(1), beforeEnd = path.elementAt(last - 1);
+            path.setElementPositionAt(1, afterFirst.x() + from.x() - first.x(), afterFirst.y());
+            path.setElementPositionAt(last - 1, beforeEnd.x() + to.x() - end.x(), beforeEnd.y());
+            path.setElementPositionAt(0, from.x(), from.y());
+            path.setElementPositionAt(last, to.x(), to.y());
+        } else {
+            std::vector<QRectF> between;
+            if (m_items.size() <= kMostObstacles) {
+                const QRectF span = QRectF(from, to).normalized().adjusted(-1, 0, 1, 0);
+                for (std::size_t b = 0; b < obstacles.size(); ++b)
+                    if (b != wire.from && b != wire.to && obstacles[b].intersects(span)) between.push_back(obstacles[b]);
+            }
+            path = wireCurve(from, to, between);
+        }
+        auto* item = new WireItem(i, m_theme);
+        item->setPath(path);
+        item->setChosen(m_chosenWire == i);
+        scene()->addItem(item);
+        m_wires.push_back(item);
+    }
+}
+
+std::map<std::string, graph::Position> GraphView::positions() const {
+    std::map<std::string, graph::Position> out;
+    for (std::size_t i = 0; i < m_items.size(); ++i)
+        if (m_level.boxes[i].kind == BoxKind::Cell || m_level.boxes[i].kind == BoxKind::Composite)
+            out[m_level.boxes[i].name] = {std::round(m_items[i]->x()), std::round(m_items[i]->y())};
+    return out;
 }
 
 void GraphView::fit() {
     QRectF bounds;
     for (const BoxItem* item : m_items) bounds |= item->sceneBoundingRect();
-    for (const QGraphicsPathItem* wire : m_wires) bounds |= wire->sceneBoundingRect();
+    for (const WireItem* wire : m_wires) bounds |= wire->path().boundingRect();
     if (bounds.isEmpty()) return;
     resetTransform();
     const QSizeF room = viewport()->size() - QSize(48, 48);
     const double factor = std::clamp(std::min(room.width() / bounds.width(), room.height() / bounds.height()), kLeastZoom, 1.0);
     scale(factor, factor);
+    updateSceneRect();
     centerOn(bounds.center());
     Q_EMIT zoomChanged();
 }
@@ -237,54 +223,373 @@ int GraphView::zoomPercent() const {
     return static_cast<int>(std::lround(transform().m11() * 100));
 }
 
+// ---- choosing ----
+
+void GraphView::setChosen(const std::set<std::size_t>& boxes, std::optional<std::size_t> wire) {
+    for (const std::size_t index : m_chosen)
+        if (!boxes.contains(index)) m_items[index]->setChosen(false);
+    for (const std::size_t index : boxes) m_items[index]->setChosen(true);
+    m_chosen = boxes;
+    m_chosenWire = wire;
+    for (WireItem* item : m_wires) item->setChosen(wire == item->index());
+    Q_EMIT boxChosen(chosen());
+}
+
 void GraphView::choose(std::optional<std::size_t> box) {
-    if (m_chosen) m_items[*m_chosen]->setChosen(false);
-    m_chosen = box;
-    if (m_chosen) {
-        m_items[*m_chosen]->setChosen(true);
-        ensureVisible(m_items[*m_chosen], 30, 30);
+    setChosen(box ? std::set<std::size_t>{*box} : std::set<std::size_t>{});
+    if (box && m_isShown) ensureVisible(m_items[*box], 30, 30);
+}
+
+void GraphView::chooseCells(const std::set<std::string>& names) {
+    std::set<std::size_t> boxes;
+    for (std::size_t i = 0; i < m_items.size(); ++i) {
+        const bool isCell = m_level.boxes[i].kind == BoxKind::Cell || m_level.boxes[i].kind == BoxKind::Composite;
+        if (isCell && names.contains(m_level.boxes[i].name)) boxes.insert(i);
     }
-    Q_EMIT boxChosen(m_chosen);
+    setChosen(boxes);
+}
+
+void GraphView::chooseAll() {
+    const auto all = positions();
+    std::set<std::string> names;
+    for (const auto& [name, position] : all) names.insert(name);
+    chooseCells(names);
+}
+
+std::optional<std::size_t> GraphView::chosen() const {
+    return m_chosen.size() == 1 ? std::optional(*m_chosen.begin()) : std::nullopt;
+}
+
+std::set<std::string> GraphView::chosenCells() const {
+    std::set<std::string> out;
+    for (const std::size_t index : m_chosen)
+        if (m_level.boxes[index].kind == BoxKind::Cell || m_level.boxes[index].kind == BoxKind::Composite) out.insert(m_level.boxes[index].name);
+    return out;
+}
+
+std::optional<graph::Wire> GraphView::chosenWire() const {
+    if (!m_chosenWire) return std::nullopt;
+    return m_level.wires[*m_chosenWire].wire;
 }
 
 std::optional<std::size_t> GraphView::boxAt(const QPoint& position) const {
-    for (QGraphicsItem* item : items(position)) {
-        const auto found = std::find(m_items.begin(), m_items.end(), item);
-        if (found != m_items.end()) return static_cast<std::size_t>(found - m_items.begin());
+    const QPointF point = mapToScene(position);
+    for (std::size_t i = m_items.size(); i-- > 0;)
+        if (m_items[i]->isVisible() && m_items[i]->rect().contains(m_items[i]->mapFromScene(point))) return i;
+    return std::nullopt;
+}
+
+std::optional<GraphView::PortRef> GraphView::portAt(const QPoint& position) const {
+    const QPointF point = mapToScene(position);
+    const double reach = kPortReach / transform().m11();
+    for (std::size_t i = m_items.size(); i-- > 0;) {
+        const QPointF inside = m_items[i]->mapFromScene(point);
+        if (!m_items[i]->isVisible() || !m_items[i]->rect().adjusted(-reach, -reach, reach, reach).contains(inside)) continue;
+        if (const auto port = m_items[i]->portNear(inside, reach)) return PortRef{i, port->isOutput, port->index};
     }
     return std::nullopt;
+}
+
+WireItem* GraphView::wireAt(const QPoint& position, const std::set<std::string>& without) const {
+    for (QGraphicsItem* item : items(position))
+        if (auto* wire = dynamic_cast<WireItem*>(item)) {
+            const graph::Wire& about = m_level.wires[wire->index()].wire;
+            if (!without.contains(about.from.cell) && !without.contains(about.to.cell)) return wire;
+        }
+    return nullptr;
 }
 
 void GraphView::chooseNext(int direction) {
     if (m_items.empty()) return;
     const int count = static_cast<int>(m_items.size());
-    const int next = m_chosen ? (static_cast<int>(*m_chosen) + direction + count) % count : direction > 0 ? 0 : count - 1;
+    const int now = m_chosen.empty() ? -1 : static_cast<int>(*m_chosen.begin());
+    const int next = now >= 0 ? (now + direction + count) % count : direction > 0 ? 0 : count - 1;
     choose(static_cast<std::size_t>(next));
 }
 
+// ---- ports and wires ----
+
+graph::Endpoint GraphView::endpointOf(const PortRef& port) const {
+    const LevelBox& box = m_level.boxes[port.box];
+    if (box.kind == BoxKind::Input || box.kind == BoxKind::Output) return {"", box.name};
+    return {box.name, (port.isOutput ? box.outputs : box.inputs)[port.index].name};
+}
+
+QPointF GraphView::scenePoint(const PortRef& port) const {
+    return m_items[port.box]->mapToScene(m_items[port.box]->portAt(port.isOutput, port.index));
+}
+
+std::optional<graph::Wire> GraphView::wireBetween(const PortRef& a, const PortRef& b) const {
+    if (a.isOutput == b.isOutput || a.box == b.box) return std::nullopt;
+    return a.isOutput ? graph::Wire{endpointOf(a), endpointOf(b)} : graph::Wire{endpointOf(b), endpointOf(a)};
+}
+
+void GraphView::beginWire(const PortRef& from, std::optional<std::size_t> taken) {
+    m_gesture = Gesture::Wire;
+    m_wireFrom = from;
+    m_wireTaken = taken;
+    m_draft = scene()->addPath({}, QPen(m_theme.color("accent"), 2, Qt::DashLine));
+    m_draft->setZValue(2);
+    if (taken) m_wires[*taken]->setVisible(false);
+    for (std::size_t i = 0; i < m_items.size(); ++i) {
+        std::vector<PortLook> looks[2];
+        for (const bool isOutput : {false, true})
+            for (std::size_t p = 0; p < (isOutput ? m_level.boxes[i].outputs : m_level.boxes[i].inputs).size(); ++p) {
+                const auto wire = wireBetween(from, {i, isOutput, p});
+                const bool isFit = wire && (!m_judge || m_judge(*wire, false).isFit);
+                looks[isOutput].push_back(isFit ? PortLook::Fits : PortLook::Unfit);
+            }
+        m_items[i]->setPortLooks(std::move(looks[0]), std::move(looks[1]));
+    }
+}
+
+void GraphView::moveWire(const QPoint& position) {
+    QPointF end = mapToScene(position);
+    QString reason;
+    if (const auto port = portAt(position); port && port->box != m_wireFrom->box) {
+        end = scenePoint(*port);
+        if (const auto wire = wireBetween(*m_wireFrom, *port)) {
+            if (m_judge) reason = m_judge(*wire, true).reason;
+        } else {
+            reason = m_wireFrom->isOutput ? tr("A wire ends at an input.") : tr("A wire begins at an output.");
+        }
+    }
+    const QPointF start = scenePoint(*m_wireFrom);
+    m_draft->setPath(m_wireFrom->isOutput ? wireCurve(start, end) : wireCurve(end, start));
+    m_draft->setPen(QPen(m_theme.color(reason.isEmpty() ? "accent" : "bad"), 2, Qt::DashLine));
+    if (reason.isEmpty()) QToolTip::hideText();
+    else QToolTip::showText(viewport()->mapToGlobal(position + QPoint(12, 12)), reason, viewport());
+}
+
+void GraphView::endWire(const QPoint& position) {
+    const PortRef from = *m_wireFrom;
+    const auto taken = m_wireTaken;
+    const auto target = portAt(position);
+    endGesture();
+    const auto old = taken ? std::optional(m_level.wires[*taken].wire) : std::nullopt;
+    if (target) {
+        const auto wire = wireBetween(from, *target);
+        if (wire && (!old || !(*wire == *old))) Q_EMIT wireDrawn(*wire, old);
+        return;
+    }
+    if (old) Q_EMIT wireDropped(*old);
+}
+
+void GraphView::endGesture() {
+    delete m_draft;
+    m_draft = nullptr;
+    delete m_band;
+    m_band = nullptr;
+    light(nullptr);
+    QToolTip::hideText();
+    if (m_gesture == Gesture::Wire) {
+        for (BoxItem* item : m_items) item->setPortLooks({}, {});
+        if (m_wireTaken && *m_wireTaken < m_wires.size()) m_wires[*m_wireTaken]->setVisible(true);
+    }
+    m_wireFrom.reset();
+    m_wireTaken.reset();
+    m_gesture = Gesture::None;
+    viewport()->unsetCursor();
+}
+
+void GraphView::light(WireItem* wire) {
+    if (m_lit == wire) return;
+    if (m_lit) m_lit->setLit(false);
+    m_lit = wire;
+    if (m_lit) m_lit->setLit(true);
+}
+
+// ---- gestures ----
+
+void GraphView::mousePressEvent(QMouseEvent* event) {
+    setFocus(Qt::MouseFocusReason);
+    m_pressed = event->pos();
+    m_pressedScene = mapToScene(event->pos());
+    if (event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && event->modifiers().testFlag(Qt::AltModifier))) {
+        m_gesture = Gesture::Pan;
+        viewport()->setCursor(Qt::ClosedHandCursor);
+        return;
+    }
+    if (event->button() == Qt::RightButton) {
+        const auto box = boxAt(event->pos());
+        WireItem* wire = box ? nullptr : wireAt(event->pos());
+        if (box && !m_chosen.contains(*box)) setChosen({*box});
+        else if (wire) setChosen({}, wire->index());
+        return;
+    }
+    if (event->button() != Qt::LeftButton) return;
+    if (m_isEditable)
+        if (const auto port = portAt(event->pos())) {
+            std::optional<std::size_t> taken; // an input that is fed gives its wire's end to the hand
+            if (!port->isOutput)
+                for (std::size_t i = 0; i < m_level.wires.size(); ++i)
+                    if (m_level.wires[i].to == port->box && m_level.wires[i].toPort == port->index) taken = i;
+            if (taken) beginWire({m_level.wires[*taken].from, true, m_level.wires[*taken].fromPort}, taken);
+            else beginWire(*port, {});
+            moveWire(event->pos());
+            return;
+        }
+    const bool adds = event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier);
+    if (const auto box = boxAt(event->pos())) {
+        std::set<std::size_t> next = m_chosen;
+        if (adds) {
+            if (!next.erase(*box)) next.insert(*box);
+        } else if (!next.contains(*box)) {
+            next = {*box};
+        }
+        setChosen(next);
+        m_gesture = Gesture::Press;
+        return;
+    }
+    if (WireItem* wire = wireAt(event->pos())) {
+        setChosen({}, wire->index());
+        return;
+    }
+    if (!adds) setChosen({});
+    m_gesture = Gesture::Band;
+    QColor fill = m_theme.color("accent");
+    fill.setAlpha(28);
+    m_band = scene()->addRect({}, QPen(m_theme.color("accent"), 0), fill);
+    m_band->setZValue(3);
+}
+
+void GraphView::mouseMoveEvent(QMouseEvent* event) {
+    switch (m_gesture) {
+    case Gesture::Pan: {
+        const QPoint by = event->pos() - m_pressed;
+        horizontalScrollBar()->setValue(horizontalScrollBar()->value() - by.x());
+        verticalScrollBar()->setValue(verticalScrollBar()->value() - by.y());
+        m_pressed = event->pos();
+        return;
+    }
+    case Gesture::Band:
+        m_band->setRect(QRectF(m_pressedScene, mapToScene(event->pos())).normalized());
+        return;
+    case Gesture::Press:
+        if (!m_isEditable || (event->pos() - m_pressed).manhattanLength() < 5) return;
+        m_gesture = Gesture::Move;
+        m_before.clear();
+        for (const BoxItem* item : m_items) m_before.push_back(item->pos());
+        [[fallthrough]];
+    case Gesture::Move: {
+        const QPointF by = mapToScene(event->pos()) - m_pressedScene;
+        for (const std::size_t index : m_chosen) {
+            const BoxKind kind = m_level.boxes[index].kind;
+            if (kind == BoxKind::Input || kind == BoxKind::Output) continue; // they follow their cells
+            m_items[index]->setPos(snapped(m_before[index].x() + by.x()), snapped(m_before[index].y() + by.y()));
+        }
+        m_curves.clear();
+        drawWires();
+        const auto cells = chosenCells();
+        light(cells.size() == 1 ? wireAt(event->pos(), cells) : nullptr);
+        return;
+    }
+    case Gesture::Wire:
+        moveWire(event->pos());
+        return;
+    case Gesture::None:
+        viewport()->setCursor(m_isEditable && portAt(event->pos()) ? Qt::CrossCursor : Qt::ArrowCursor);
+        return;
+    }
+}
+
+void GraphView::mouseReleaseEvent(QMouseEvent* event) {
+    switch (m_gesture) {
+    case Gesture::Band: {
+        const QRectF band = m_band->rect();
+        std::set<std::size_t> next = m_chosen;
+        for (std::size_t i = 0; i < m_items.size(); ++i)
+            if (band.intersects(m_items[i]->rect().translated(m_items[i]->pos()))) next.insert(i);
+        const bool isWide = band.width() > 3 || band.height() > 3;
+        endGesture();
+        if (isWide) setChosen(next);
+        return;
+    }
+    case Gesture::Move: {
+        const auto wire = m_lit ? std::optional(m_level.wires[m_lit->index()].wire) : std::nullopt;
+        const auto cells = chosenCells();
+        endGesture();
+        if (wire && cells.size() == 1) Q_EMIT cellDroppedOnWire(fromUtf8(*cells.begin()), *wire, positions());
+        else Q_EMIT moved(positions());
+        return;
+    }
+    case Gesture::Press: { // a click among several chosen ones means this one
+        endGesture();
+        const bool adds = event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier);
+        if (const auto box = boxAt(event->pos()); box && !adds && m_chosen.size() > 1) setChosen({*box});
+        return;
+    }
+    case Gesture::Wire:
+        endWire(event->pos());
+        return;
+    case Gesture::Pan:
+        endGesture();
+        return;
+    case Gesture::None:
+        return;
+    }
+}
+
+void GraphView::mouseDoubleClickEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton) return;
+    if (const auto box = boxAt(event->pos())) Q_EMIT stepInRequested(*box);
+    else if (m_isEditable && !wireAt(event->pos())) Q_EMIT searchRequested(mapToScene(event->pos()));
+}
+
+void GraphView::contextMenuEvent(QContextMenuEvent* event) {
+    if (m_isEditable) Q_EMIT menuRequested(event->globalPos());
+}
+
 void GraphView::wheelEvent(QWheelEvent* event) {
-    if (event->angleDelta().y() != 0) zoomBy(std::pow(1.0015, event->angleDelta().y()));
+    if (event->modifiers() & Qt::ShiftModifier) {
+        horizontalScrollBar()->setValue(horizontalScrollBar()->value() - event->angleDelta().y() - event->angleDelta().x());
+    } else if (event->angleDelta().y() != 0) {
+        zoomBy(std::pow(1.0015, event->angleDelta().y()));
+    }
     event->accept();
 }
 
+void GraphView::nudge(QPointF by) {
+    const auto cells = chosenCells();
+    if (cells.empty() || !m_isEditable) return;
+    for (const std::size_t index : m_chosen)
+        if (cells.contains(m_level.boxes[index].name)) m_items[index]->setPos(m_items[index]->pos() + by);
+    Q_EMIT moved(positions());
+}
+
 void GraphView::keyPressEvent(QKeyEvent* event) {
+    const bool moves = event->modifiers() & Qt::ControlModifier;
     switch (event->key()) {
     case Qt::Key_Down:
     case Qt::Key_Right:
-        chooseNext(1);
+        if (moves) nudge(event->key() == Qt::Key_Down ? QPointF(0, kSnap) : QPointF(kSnap, 0));
+        else chooseNext(1);
         return;
     case Qt::Key_Up:
     case Qt::Key_Left:
-        chooseNext(-1);
+        if (moves) nudge(event->key() == Qt::Key_Up ? QPointF(0, -kSnap) : QPointF(-kSnap, 0));
+        else chooseNext(-1);
         return;
     case Qt::Key_Return:
     case Qt::Key_Enter:
-        if (m_chosen) Q_EMIT stepInRequested(*m_chosen);
+        if (const auto box = chosen()) Q_EMIT stepInRequested(*box);
         return;
-    case Qt::Key_Backspace:
     case Qt::Key_Escape:
+        if (m_gesture != Gesture::None) {
+            if (m_gesture == Gesture::Move)
+                for (std::size_t i = 0; i < m_items.size(); ++i) m_items[i]->setPos(m_before[i]);
+            endGesture();
+            drawWires();
+            return;
+        }
         Q_EMIT stepOutRequested();
         return;
+    case Qt::Key_Backspace:
+        if (m_chosen.empty() && !m_chosenWire) {
+            Q_EMIT stepOutRequested();
+            return;
+        }
+        break;
     case Qt::Key_Plus:
     case Qt::Key_Equal:
         zoomBy(1.2);
@@ -296,17 +601,51 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
         fit();
         return;
     default:
-        QGraphicsView::keyPressEvent(event);
+        break;
     }
+    QGraphicsView::keyPressEvent(event);
 }
 
-void GraphView::mousePressEvent(QMouseEvent* event) {
-    if (event->button() == Qt::LeftButton) choose(boxAt(event->pos()));
-    QGraphicsView::mousePressEvent(event);
+// ---- a cell type dragged here ----
+
+void GraphView::dragEnterEvent(QDragEnterEvent* event) {
+    if (m_isEditable && event->mimeData()->hasFormat(QLatin1String(kCellMime))) event->acceptProposedAction();
+    else event->ignore();
 }
 
-void GraphView::mouseDoubleClickEvent(QMouseEvent* event) {
-    if (const auto box = boxAt(event->pos())) Q_EMIT stepInRequested(*box);
+void GraphView::dragMoveEvent(QDragMoveEvent* event) {
+    light(wireAt(event->position().toPoint()));
+    event->acceptProposedAction();
+}
+
+void GraphView::dragLeaveEvent(QDragLeaveEvent*) {
+    light(nullptr);
+}
+
+void GraphView::dropEvent(QDropEvent* event) {
+    const auto wire = m_lit ? std::optional(m_level.wires[m_lit->index()].wire) : std::nullopt;
+    light(nullptr);
+    event->acceptProposedAction();
+    const QPointF at = mapToScene(event->position().toPoint());
+    Q_EMIT typeDropped(QString::fromUtf8(event->mimeData()->data(QLatin1String(kCellMime))), {snapped(at.x()), snapped(at.y())}, wire);
+}
+
+// ---- drawing ----
+
+bool GraphView::viewportEvent(QEvent* event) {
+    if (event->type() == QEvent::ToolTip && m_gesture == Gesture::None) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        if (const auto ref = portAt(help->pos())) {
+            const LevelPort& port = (ref->isOutput ? m_level.boxes[ref->box].outputs : m_level.boxes[ref->box].inputs)[ref->index];
+            QString text = fromUtf8(port.name.empty() ? m_level.boxes[ref->box].name : port.name);
+            if (port.shape) text += QStringLiteral("  ") + fromUtf8(graph::toString(*port.shape));
+            text += QStringLiteral("  ") + (port.dtype.empty() ? tr("not a port of this cell") : fromUtf8(port.dtype));
+            if (port.isOptional && !port.dtype.empty()) text += QStringLiteral("  ") + tr("optional");
+            QToolTip::showText(help->globalPos(), text, viewport());
+            return true;
+        }
+    }
+    return QGraphicsView::viewportEvent(event);
 }
 
 void GraphView::drawBackground(QPainter* painter, const QRectF& rect) {

@@ -1,6 +1,7 @@
 #include "ui/editor/inspector.h"
 
 #include "models/catalog/catalog.h"
+#include "models/graph/edits.h"
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/widgets.h"
@@ -21,29 +22,6 @@ namespace celloom::ui {
 namespace {
 
 constexpr std::size_t kShownFiles = 6, kShownRemarks = 12;
-
-template <class Value> QString valueText(const Value& value) {
-    return std::visit(
-        [](const auto& held) -> QString {
-            using T = std::decay_t<decltype(held)>;
-            if constexpr (std::is_same_v<T, bool>)
-                return held ? QStringLiteral("true") : QStringLiteral("false");
-            else if constexpr (std::is_same_v<T, std::string>)
-                return fromUtf8(held);
-            else if constexpr (std::is_same_v<T, double>)
-                return QString::number(held, 'g', 8);
-            else
-                return Format::count(held);
-        },
-        value);
-}
-
-const graph::Cell* cellOf(const graph::Graph& graph, const std::string& name) {
-    for (const graph::Cell& cell : graph.cells) {
-        if (cell.name == name) return &cell;
-    }
-    return nullptr;
-}
 
 } // namespace
 
@@ -113,6 +91,15 @@ void Inspector::clear() {
 }
 
 void Inspector::rebuild() {
+    // The field that has the keyboard keeps it: an edit rebuilds them all.
+    const QWidget* focused = m_content ? m_content->focusWidget() : nullptr;
+    const QString focusedName = focused && focused->hasFocus() ? focused->objectName() : QString();
+    fill();
+    if (focusedName.isEmpty()) return;
+    if (auto* field = m_content->findChild<QWidget*>(focusedName)) field->setFocus();
+}
+
+void Inspector::fill() {
     delete m_content;
     m_content = new QWidget(this);
     m_rows = new QVBoxLayout(m_content);
@@ -147,9 +134,8 @@ void Inspector::rebuild() {
         if (box.kind == BoxKind::Composite) summary = tr("A composite: double-click or Enter steps in.");
         const QString type = box.kind == BoxKind::Input ? tr("input") : box.kind == BoxKind::Output ? tr("output") : fromUtf8(box.type);
         addTitle(fromUtf8(box.name), type, fromUtf8(box.path), summary);
-        if (!box.shape.empty()) addPair(tr("Shape"), fromUtf8(box.shape));
-        if (box.repeat > 0) addPair(tr("Instances"), Format::count(box.repeat));
-        addParameters(box);
+        addBox(box);
+        addPorts(box);
         if (!box.instances.empty()) {
             addCosts(box.instances, box.parameters);
             addTreatment(box.instances);
@@ -182,6 +168,21 @@ void Inspector::addTitle(const QString& title, const QString& type, const QStrin
     m_rows->addSpacing(6);
 }
 
+/// What comes in and what goes out.
+void Inspector::addPorts(const LevelBox& box) {
+    if (box.kind == BoxKind::Input || box.kind == BoxKind::Output) return;
+    const auto add = [this](const QString& title, const std::vector<LevelPort>& ports) {
+        if (ports.empty()) return;
+        addHeading(title);
+        for (const LevelPort& port : ports) {
+            const QString shape = port.shape ? fromUtf8(graph::toString(*port.shape)) : port.isOptional ? tr("optional, not wired") : tr("not known");
+            addPair(fromUtf8(port.name), shape, fromUtf8(port.dtype));
+        }
+    };
+    add(tr("Inputs"), box.inputs);
+    add(tr("Outputs"), box.outputs);
+}
+
 void Inspector::addHeading(const QString& text) {
     m_rows->addSpacing(6);
     m_rows->addWidget(makeLine(m_content));
@@ -207,55 +208,38 @@ void Inspector::addPair(const QString& name, const QString& value, const QString
     m_rows->addLayout(row);
 }
 
-void Inspector::addHyper(const std::vector<graph::HyperParameter>& hyper, bool isMain) {
-    if (hyper.empty()) return;
-    addHeading(tr("Hyper-parameters"));
-    const auto& resolved = m_level.hyper;
-    for (const graph::HyperParameter& one : hyper) {
-        QString value = valueText(one.value);
-        const auto found = resolved.find(one.name);
-        if (found != resolved.end()) {
-            const QString number = valueText(found->second);
-            if (isMain && m_analysis->vocabularyFollowsTokenizer && one.name == "vocab" && number != value)
-                value = tr("%1 as the tokenizer, of itself %2").arg(number, value);
-            else if (number != value)
-                value = std::holds_alternative<std::string>(one.value) ? QStringLiteral("%1 = %2").arg(number, value) : number;
-        }
-        addPair(fromUtf8(one.name), value, fromUtf8(one.help));
-    }
+/// Edits are handed on from the event loop: they rebuild the rows that they come from.
+PropertyRows Inspector::rows() {
+    return {m_content, m_rows, m_level, m_services.language.isChinese(), [this](const QString& name, const GraphEdit& edit) {
+                QMetaObject::invokeMethod(this, [this, name, edit] { Q_EMIT edited(name, edit); }, Qt::QueuedConnection);
+            }};
 }
 
-/// As written in the document; the number an expression came to stands before it: "64 = hidden / heads".
-void Inspector::addParameters(const LevelBox& box) {
-    const graph::Cell* cell = cellOf(*m_level.graph, box.name);
-    if (!cell || (box.kind != BoxKind::Cell && box.kind != BoxKind::Composite)) return;
-    const catalog::CellType* about = box.kind == BoxKind::Cell ? catalog::find(box.type) : nullptr;
-    const graph::CellInstance* instance =
-        box.kind == BoxKind::Cell && !box.instances.empty() ? &m_analysis->expansion.model.cells[box.instances.front()] : nullptr;
-    std::set<std::string> names;
-    for (const auto& [name, value] : cell->params) names.insert(name);
-    if (instance) {
-        for (const auto& [name, value] : instance->params) names.insert(name);
+void Inspector::addHyper(const std::vector<graph::HyperParameter>& hyper, bool isMain) {
+    addHeading(tr("Hyper-parameters"));
+    PropertyRows fields = rows();
+    for (const graph::HyperParameter& one : hyper) {
+        fields.addHyper(one);
+        if (isMain && m_analysis->vocabularyFollowsTokenizer && one.name == "vocab")
+            addNote(tr("The run's vocabulary follows the tokenizer that it trains."));
     }
-    if (names.empty()) return;
-    addHeading(tr("Parameters"));
-    const bool isChinese = m_services.language.isChinese();
-    for (const std::string& name : names) {
-        const auto written = cell->params.find(name);
-        QString value = written == cell->params.end() ? QString() : valueText(written->second);
-        if (instance) {
-            const auto resolved = instance->params.find(name);
-            const QString number = resolved == instance->params.end() ? value : valueText(resolved->second);
-            value = value.isEmpty() || value == number ? number : QStringLiteral("%1 = %2").arg(number, value);
-        }
-        QString tip;
-        if (about) {
-            for (const catalog::ParamDef& param : about->params) {
-                if (param.name == name) tip = fromUtf8(isChinese && !param.helpZh.empty() ? param.helpZh : param.help);
-            }
-        }
-        addPair(fromUtf8(name), value, tip);
+    fields.addNewHyper();
+}
+
+/// A cell's fields, or those of a port of the graph itself.
+void Inspector::addBox(const LevelBox& box) {
+    PropertyRows fields = rows();
+    if (box.kind == BoxKind::Input || box.kind == BoxKind::Output) {
+        const bool isInput = box.kind == BoxKind::Input;
+        for (const graph::Port& port : isInput ? m_level.graph->inputs : m_level.graph->outputs)
+            if (port.name == box.name) fields.addPort(port, isInput ? graph::PortSide::Input : graph::PortSide::Output);
+        return;
     }
+    const graph::Cell* cell = graph::findCell(*m_level.graph, box.name);
+    if (!cell) return;
+    fields.addName(*cell);
+    fields.addParameters(*cell, box, *m_analysis);
+    fields.addRepeatAndNote(*cell);
 }
 
 void Inspector::addCosts(const std::vector<std::size_t>& instances, std::int64_t parameters) {

@@ -3,6 +3,7 @@
 
 #include "ui/common/texts.h"
 #include "ui/editor/graph_view.h"
+#include "ui/editor/property_rows.h"
 #include "ui/editor/model_level.h"
 
 #include <QFrame>
@@ -25,16 +26,20 @@ public:
 
 Q_SIGNALS:
     void tuneRequested(); // the recipe tunes this model now
+    void edited(const QString& name, const celloom::ui::GraphEdit& edit); // of the level's graph
 
 protected:
     void changeEvent(QEvent* event) override;
 
 private:
     void rebuild();
+    void fill();
+    void addPorts(const LevelBox& box);
     void addTitle(const QString& title, const QString& type, const QString& path, const QString& summary);
     void addHeading(const QString& text);
     void addPair(const QString& name, const QString& value, const QString& tip = {});
-    void addParameters(const LevelBox& box);
+    [[nodiscard]] PropertyRows rows();
+    void addBox(const LevelBox& box);
     void addHyper(const std::vector<graph::HyperParameter>& hyper, bool isMain);
     void addCosts(const std::vector<std::size_t>& instances, std::int64_t parameters);
     void addWeightSizes(std::int64_t parameters);

@@ -1,7 +1,9 @@
 #include "ui/editor/model_level.h"
 
 #include "models/catalog/catalog.h"
+#include "models/graph/edits.h"
 #include "models/graph/expression.h"
+#include "models/graph/parameters.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,12 +14,7 @@ namespace celloom::ui {
 
 namespace {
 
-const graph::Cell* findCell(const graph::Graph& graph, const std::string& name) {
-    for (const graph::Cell& cell : graph.cells) {
-        if (cell.name == name) return &cell;
-    }
-    return nullptr;
-}
+using graph::findCell;
 
 const graph::Graph* compositeOf(const graph::Document& document, const graph::Cell& cell) {
     const auto found = document.composites.find(cell.type);
@@ -59,7 +56,7 @@ public:
         for (std::size_t i = 0; i < cells.size(); ++i) m_byPath[cells[i].path] = i;
     }
 
-    std::string shape(const graph::Cell& cell, const std::string& port, const std::string& prefix, int depth = 0) const {
+    std::optional<graph::Shape> shape(const graph::Cell& cell, const std::string& port, const std::string& prefix, int depth = 0) const {
         if (depth > 32) return {};
         std::string path = prefix + cell.name;
         if (!cell.repeat.empty()) {
@@ -78,7 +75,7 @@ public:
     }
 
 private:
-    std::string primitiveShape(const std::string& path, const std::string& type, const std::string& port) const {
+    std::optional<graph::Shape> primitiveShape(const std::string& path, const std::string& type, const std::string& port) const {
         const auto found = m_byPath.find(path);
         const catalog::CellType* about = catalog::find(type);
         if (found == m_byPath.end() || !about) return {};
@@ -90,12 +87,21 @@ private:
         }
         if (index >= instance.outputs.size()) return {};
         const int value = instance.outputs[index];
-        return value < 0 ? std::string() : graph::toString(m_analysis.expansion.model.values[static_cast<std::size_t>(value)].shape);
+        if (value < 0) return {};
+        return m_analysis.expansion.model.values[static_cast<std::size_t>(value)].shape;
     }
 
     const ModelAnalysis& m_analysis;
     std::map<std::string, std::size_t> m_byPath;
 };
+
+/// Its index. A wire may name a port that the cell does not have: it is drawn, so that it can be taken away.
+std::size_t portNamed(std::vector<LevelPort>& ports, const std::string& name) {
+    for (std::size_t i = 0; i < ports.size(); ++i)
+        if (ports[i].name == name) return i;
+    ports.push_back({name, {}, true, {}});
+    return ports.size() - 1;
+}
 
 std::string portShape(const graph::Port& port) {
     std::string text = "[";
@@ -103,7 +109,25 @@ std::string portShape(const graph::Port& port) {
     return text + "]";
 }
 
-LevelBox makeBox(const ModelAnalysis& analysis, const ShapeFinder& shapes, const graph::Cell& cell, const std::string& prefix) {
+/// Of a cell whose parameters could be read; those that depend on them fall back to what the type says of itself.
+void addPorts(LevelBox& box, const graph::Graph* inner, const graph::Cell& cell, const graph::Scope& scope) {
+    if (inner) {
+        for (const graph::Port& port : inner->inputs) box.inputs.push_back({port.name, port.dtype, false, {}});
+        for (const graph::Port& port : inner->outputs) box.outputs.push_back({port.name, port.dtype, false, {}});
+        return;
+    }
+    const catalog::CellType* about = catalog::find(cell.type);
+    if (!about) return;
+    const auto add = [](std::vector<LevelPort>& out, const std::vector<catalog::PortDef>& ports) {
+        for (const catalog::PortDef& port : ports) out.push_back({port.name, port.dtype, port.isOptional, {}});
+    };
+    const auto instance = readCell(cell, scope);
+    add(box.inputs, instance ? catalog::inputPorts(*about, *instance) : about->inputs);
+    add(box.outputs, instance ? catalog::outputPorts(*about, *instance) : about->outputs);
+}
+
+LevelBox makeBox(const ModelAnalysis& analysis, const ShapeFinder& shapes, const graph::Cell& cell, const std::string& prefix,
+                 const graph::Scope& scope) {
     LevelBox box;
     box.name = cell.name;
     box.type = cell.type;
@@ -126,10 +150,10 @@ LevelBox makeBox(const ModelAnalysis& analysis, const ShapeFinder& shapes, const
         }
     }
     box.instances = std::move(found.instances);
-    const catalog::CellType* about = catalog::find(cell.type);
-    const std::string firstPort = inner ? (inner->outputs.empty() ? std::string() : inner->outputs.front().name)
-                                        : (about && !about->outputs.empty() ? about->outputs.front().name : std::string());
-    box.shape = shapes.shape(cell, firstPort, prefix);
+    addPorts(box, inner, cell, scope);
+    for (LevelPort& port : box.outputs) port.shape = shapes.shape(cell, port.name, prefix);
+    if (!box.outputs.empty() && box.outputs.front().shape) box.shape = graph::toString(*box.outputs.front().shape);
+    box.position = cell.position;
     return box;
 }
 
@@ -171,6 +195,23 @@ graph::Scope hyperAt(const ModelAnalysis& analysis, const LevelPath& path) {
 }
 
 } // namespace
+
+std::optional<graph::CellInstance> readCell(const graph::Cell& cell, const graph::Scope& scope) {
+    const catalog::CellType* type = catalog::find(cell.type);
+    if (!type) return std::nullopt;
+    graph::CellInstance out;
+    out.path = cell.name;
+    out.type = cell.type;
+    for (const catalog::ParamDef& def : type->params) {
+        const auto given = cell.params.find(def.name);
+        if (given == cell.params.end() && !def.standard) return std::nullopt;
+        auto value = graph::resolveParam(def, given == cell.params.end() ? *def.standard : given->second, scope);
+        if (!value) return std::nullopt;
+        out.params[def.name] = std::move(*value);
+    }
+    if (type->check && !type->check(out)) return std::nullopt;
+    return out;
+}
 
 bool isValid(const ModelAnalysis& analysis, const LevelPath& path) {
     return graphAt(analysis, path, nullptr) != nullptr;
@@ -214,27 +255,39 @@ ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
     ModelLevel level;
     level.graph = graphAt(analysis, path, &level.prefix);
     CELLOOM_CHECK(level.graph);
+    for (const auto& [name, graph] : analysis.document.composites)
+        if (&graph == level.graph) level.graphName = name;
     level.hyper = hyperAt(analysis, path);
     const ShapeFinder shapes(analysis);
     std::map<std::string, std::size_t> inputs, cells, outputs;
     for (const graph::Port& port : level.graph->inputs) {
         inputs[port.name] = level.boxes.size();
-        level.boxes.push_back({.kind = BoxKind::Input, .name = port.name, .type = port.dtype, .shape = portShape(port)});
+        level.boxes.push_back({.kind = BoxKind::Input, .name = port.name, .type = port.dtype, .shape = portShape(port), .outputs = {{"", port.dtype, false, {}}}});
     }
     for (const graph::Cell& cell : level.graph->cells) {
         cells[cell.name] = level.boxes.size();
-        level.boxes.push_back(makeBox(analysis, shapes, cell, level.prefix));
+        level.boxes.push_back(makeBox(analysis, shapes, cell, level.prefix, level.hyper));
     }
     for (const graph::Port& port : level.graph->outputs) {
         outputs[port.name] = level.boxes.size();
-        level.boxes.push_back({.kind = BoxKind::Output, .name = port.name, .type = port.dtype, .shape = portShape(port)});
+        level.boxes.push_back({.kind = BoxKind::Output, .name = port.name, .type = port.dtype, .shape = portShape(port), .inputs = {{"", port.dtype, false, {}}}});
     }
+    if (path.empty()) // what comes in from outside is known for the main graph alone
+        for (const graph::NamedValue& input : analysis.expansion.model.inputs)
+            if (const auto box = inputs.find(input.name); box != inputs.end())
+                level.boxes[box->second].outputs[0].shape = analysis.expansion.model.values[static_cast<std::size_t>(input.value)].shape;
     for (const graph::Wire& wire : level.graph->wires) {
         const auto& sources = wire.from.cell.empty() ? inputs : cells;
         const auto& targets = wire.to.cell.empty() ? outputs : cells;
         const auto from = sources.find(wire.from.cell.empty() ? wire.from.port : wire.from.cell);
         const auto to = targets.find(wire.to.cell.empty() ? wire.to.port : wire.to.cell);
-        if (from != sources.end() && to != targets.end()) level.wires.push_back({from->second, to->second}); // else: among the problems
+        if (from == sources.end() || to == targets.end()) continue; // among the problems
+        auto& outs = level.boxes[from->second].outputs;
+        auto& ins = level.boxes[to->second].inputs;
+        const std::size_t fromPort = portNamed(outs, wire.from.cell.empty() ? std::string() : wire.from.port);
+        const std::size_t toPort = portNamed(ins, wire.to.cell.empty() ? std::string() : wire.to.port);
+        ins[toPort].shape = outs[fromPort].shape;
+        level.wires.push_back({from->second, to->second, fromPort, toPort, wire});
     }
     return level;
 }

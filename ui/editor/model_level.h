@@ -2,6 +2,7 @@
 // knows of each. Plain data made from an analysis; no widgets.
 #pragma once
 
+#include "models/graph/expression.h"
 #include "ui/common/model_analysis.h"
 
 #include <QString>
@@ -25,6 +26,13 @@ using LevelPath = std::vector<LevelStep>;
 
 enum class BoxKind { Input, Cell, Composite, Output };
 
+struct LevelPort {
+    std::string name;
+    std::string dtype = "float";
+    bool isOptional = false;
+    std::optional<graph::Shape> shape; // of what is there; not known where the model has an error before it
+};
+
 struct LevelBox {
     BoxKind kind = BoxKind::Cell;
     std::string name, type;
@@ -35,14 +43,19 @@ struct LevelBox {
     std::int64_t parameters = 0;        // of all its instances
     std::string shape;                  // of its first output; empty where it is not known
     std::vector<std::size_t> instances; // indices into expansion.model.cells, all that lie in it
+    std::vector<LevelPort> inputs, outputs; // a graph's input has one output, a graph's output one input, both named ""
+    std::optional<graph::Position> position; // of a cell that has one
 };
 
 struct LevelWire {
     std::size_t from = 0, to = 0; // indices into boxes
+    std::size_t fromPort = 0, toPort = 0; // indices into their outputs and inputs
+    graph::Wire wire;
 };
 
 struct ModelLevel {
     const graph::Graph* graph = nullptr; // owned by the analysis
+    std::string graphName;               // of edits: "" the main graph, else the composite's type
     std::string prefix;                  // "layers.0." or empty
     std::map<std::string, graph::ResolvedValue> hyper; // of this instance of the graph, evaluated; without those that have an error
     std::vector<LevelBox> boxes;
@@ -51,6 +64,8 @@ struct ModelLevel {
 
 /// The level at `path`; the path must exist in the document (see isValid).
 ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path);
+/// A cell of the level with its parameters read, without wires; nothing where one of them has an error, or for composites.
+std::optional<graph::CellInstance> readCell(const graph::Cell& cell, const graph::Scope& scope);
 /// Whether each step names a composite cell of the graph before it.
 bool isValid(const ModelAnalysis& analysis, const LevelPath& path);
 /// Where a cell of the expansion ("layers.3.self_attn.q_proj") is drawn: the level, and the box's name in it. Nothing for other paths.

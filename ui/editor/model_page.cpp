@@ -1,24 +1,30 @@
 #include "ui/editor/model_page.h"
 
 #include "models/families/families.h"
-#include "models/library/standard.h"
+#include "models/graph/difference.h"
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
+#include "ui/common/run_store.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/inspector.h"
+#include "ui/editor/model_document.h"
+#include "ui/editor/palette.h"
 #include "ui/shell/language.h"
 #include "ui/shell/notice.h"
 #include "ui/shell/services.h"
 
+#include <QAction>
 #include <QComboBox>
 #include <QCoreApplication>
+#include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QListWidget>
 #include <QMenu>
+#include <QMessageBox>
 #include <QPointer>
 #include <QPushButton>
 #include <QSpinBox>
@@ -33,7 +39,9 @@ namespace celloom::ui {
 
 namespace {
 constexpr int kPatienceMs = 400; // layouts faster than this never show that they take time
-constexpr int kInspectorWidth = 308;
+constexpr int kInspectorWidth = 308, kPaletteWidth = 196;
+constexpr int kMostProblemHeight = 130;
+constexpr int kSettleMs = 150; // edits closer together are analysed as one
 constexpr int kMostRecent = 8;
 constexpr int kRecentWidth = 420; // pixels of a path in the menu
 const QString kRecentKey = QStringLiteral("models/recent");
@@ -50,6 +58,9 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     left->addWidget(m_notice);
     left->addWidget(buildCanvas(), 1);
     left->addWidget(buildProblems());
+    m_palette = new Palette(services, this);
+    m_palette->setFixedWidth(kPaletteWidth);
+    layout->addWidget(m_palette);
     layout->addLayout(left, 1);
     layout->addWidget(makeLine(this, true));
     m_inspector = new Inspector(services, this);
@@ -65,11 +76,26 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
         m_arranging->hide();
         m_view->place(*result);
         m_isFitted = true;
+        if (!std::exchange(m_isArranging, false)) return;
+        edit(tr("Arrange"), [positions = m_view->positions()](graph::Document& document, const graph::GraphName& graph) { return graph::moveCells(document, graph, positions); });
+        m_view->fit();
     });
     connect(&services.analyser, &ModelAnalyser::ready, this, &ModelPage::onAnalysis);
     connect(m_view, &GraphView::boxChosen, this, [this](std::optional<std::size_t> box) {
         if (m_analysis && m_level.graph) m_inspector->show(m_analysis, m_level, box);
+        refreshActions();
     });
+    m_analysisTimer = new QTimer(this);
+    m_analysisTimer->setSingleShot(true);
+    m_analysisTimer->setInterval(kSettleMs);
+    connect(m_analysisTimer, &QTimer::timeout, this, &ModelPage::requestAnalysis);
+    connect(&services.model, &ModelDocument::changed, this, &ModelPage::showDocument);
+    connect(&services.model, &ModelDocument::titleChanged, this, [this] {
+        refreshActions();
+        fillPresets();
+        Q_EMIT contextChanged();
+    });
+    connectGestures();
     connect(m_view, &GraphView::stepInRequested, this, &ModelPage::stepIn);
     connect(m_view, &GraphView::stepOutRequested, this, &ModelPage::stepOut);
     connect(m_view, &GraphView::zoomChanged, this, [this] { m_zoom->setText(QStringLiteral("%1 %").arg(m_view->zoomPercent())); });
@@ -94,7 +120,9 @@ QWidget* ModelPage::buildToolRow() {
     m_preset = new QComboBox(bar);
     m_preset->setMinimumWidth(190);
     connect(m_preset, &QComboBox::activated, this, [this](int index) {
-        m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(m_preset->itemData(index).toString()));
+        const std::string source = toUtf8(m_preset->itemData(index).toString());
+        fillPresets(); // as it was, until it is sure
+        leaveModel([this, source] { m_services.recipe.setValue(QStringLiteral("model.source"), source); });
     });
     m_trailHolder = new QWidget(bar);
     m_trail = new QHBoxLayout(m_trailHolder);
@@ -120,6 +148,14 @@ QWidget* ModelPage::buildToolRow() {
     layout->addWidget(m_instanceLabel);
     layout->addWidget(m_instance);
     layout->addStretch(1);
+    buildActions();
+    for (QAction* action : {m_undo, m_redo, m_save, m_group, m_arrange}) {
+        QToolButton* button = makeQuietButton(bar);
+        button->setDefaultAction(action);
+        button->setToolButtonStyle(Qt::ToolButtonIconOnly);
+        layout->addWidget(button);
+    }
+    layout->addSpacing(8);
     QToolButton* minus = makeQuietButton(bar);
     m_zoom = makeLabel("muted", bar);
     m_zoom->setMinimumWidth(46);
@@ -201,7 +237,6 @@ QWidget* ModelPage::buildProblems() {
     layout->setSpacing(4);
     m_problemTitle = makeLabel("title", panel);
     m_problems = new QListWidget(panel);
-    m_problems->setMaximumHeight(130);
     m_problems->setWordWrap(true);
     connect(m_problems, &QListWidget::itemClicked, this, &ModelPage::showCellOf);
     connect(m_problems, &QListWidget::itemActivated, this, &ModelPage::showCellOf);
@@ -215,19 +250,132 @@ void ModelPage::fillPresets() {
     m_preset->clear();
     const bool isChinese = m_services.language.isChinese();
     const QString current = fromUtf8(m_services.recipe.recipe().text("model.source"));
-    const auto add = [&](const std::string& name, const std::string& summary, const std::string& summaryZh) {
-        m_preset->addItem(fromUtf8(name), fromUtf8(name));
-        m_preset->setItemData(m_preset->count() - 1, fromUtf8(isChinese && !summaryZh.empty() ? summaryZh : summary), Qt::ToolTipRole);
-    };
-    for (const families::Preset& preset : families::presets()) add(preset.name, preset.summary, preset.summaryZh);
-    for (const library::Template& made : library::templates()) add(made.name, made.summary(), made.summaryZh);
+    for (const families::Preset& preset : families::presets()) {
+        m_preset->addItem(fromUtf8(preset.name), fromUtf8(preset.name));
+        m_preset->setItemData(m_preset->count() - 1, fromUtf8(isChinese && !preset.summaryZh.empty() ? preset.summaryZh : preset.summary),
+                              Qt::ToolTipRole);
+    }
     int index = m_preset->findData(current);
     if (index < 0) {
         m_preset->addItem(QFileInfo(current).fileName(), current);
         index = m_preset->count() - 1;
         m_preset->setItemData(index, current, Qt::ToolTipRole);
     }
+    if (m_services.model.isModified() && m_services.model.source() == current) m_preset->setItemText(index, m_preset->itemText(index) + QStringLiteral(" *"));
     m_preset->setCurrentIndex(index);
+}
+
+// ---- the document ----
+
+void ModelPage::requestAnalysis() {
+    const ModelDocument& model = m_services.model;
+    const bool isOfRecipe = model.isModified() && toUtf8(model.source()) == m_services.recipe.recipe().text("model.source");
+    m_services.analyser.request(m_services.recipe.recipe(), isOfRecipe ? model.snapshot() : nullptr);
+}
+
+/// What was opened for the recipe becomes the document, unless it is that already.
+void ModelPage::takeModel(const ModelAnalysisPtr& analysis) {
+    ModelDocument& model = m_services.model;
+    const QString source = fromUtf8(m_services.recipe.recipe().text("model.source"));
+    if (model.snapshot() && model.source() == source && graph::isSame(*model.snapshot(), analysis->document)) return;
+    if (model.isModified()) { // the recipe was replaced: nothing is lost without a word
+        m_notice->show(Notice::Level::Warning, tr("%1 has unsaved changes, and another model took its place.").arg(model.source()), tr("Back to it"),
+                       [this, kept = model.snapshot(), from = model.source()] {
+                           m_kept = kept;
+                           m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(from));
+                       });
+    }
+    const QString file = fromUtf8(analysis->source);
+    m_path.clear();
+    m_fitNext = true;
+    model.take(analysis->document, source, file.endsWith(QLatin1String(".cells.json")) ? file : QString());
+    if (const DocumentPtr kept = std::exchange(m_kept, nullptr)) {
+        m_notice->hide();
+        model.restore(*kept);
+    } else {
+        offerRecovered();
+    }
+}
+
+/// Edits that a crash left unsaved come back with one click; once.
+void ModelPage::offerRecovered() {
+    if (std::exchange(m_hasOffered, true)) return;
+    const auto found = m_services.model.recovered();
+    if (!found) return;
+    const auto document = std::make_shared<const graph::Document>(found->document);
+    m_notice->show(Notice::Level::Warning, tr("Celloom ended before changes of %1 were saved.").arg(QFileInfo(found->source).fileName()), tr("Bring them back"),
+                   [this, document, source = found->source] {
+                       if (m_services.model.source() == source) {
+                           m_services.model.restore(*document);
+                           return;
+                       }
+                       m_kept = document;
+                       m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(source));
+                   });
+}
+
+/// After an edit: the graph at once, everything else when the analysis is done.
+void ModelPage::showDocument() {
+    auto outline = std::make_shared<ModelAnalysis>(analyse(m_services.recipe.recipe(), m_services.model.snapshot(), AnalysisDepth::Outline));
+    if (m_analysis) outline->folder = m_analysis->folder;
+    showAnalysis(outline);
+    m_analysisTimer->start();
+}
+
+void ModelPage::save(const std::function<void()>& then) {
+    ModelDocument& model = m_services.model;
+    if (model.filePath().isEmpty()) {
+        saveAs(then);
+        return;
+    }
+    finishSaving(model.filePath(), then);
+}
+
+void ModelPage::saveAs(const std::function<void()>& then) {
+    const ModelDocument& model = m_services.model;
+    if (!model.snapshot()) return;
+    const QString folder = pathText(m_services.store.workspace().path) + QStringLiteral("/models");
+    QDir().mkpath(folder);
+    auto* dialog = new QFileDialog(window(), tr("Save the model"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setNameFilters({tr("Cell graphs (*.cells.json)")});
+    dialog->setDirectory(model.filePath().isEmpty() ? folder : QFileInfo(model.filePath()).absolutePath());
+    const QString name = fromUtf8(model.snapshot()->main.name);
+    dialog->selectFile((name.isEmpty() ? QStringLiteral("model") : name) + QStringLiteral(".cells.json"));
+    connect(dialog, &QFileDialog::fileSelected, this, [this, then](const QString& path) {
+        finishSaving(path.endsWith(QLatin1String(".cells.json")) ? path : path + QStringLiteral(".cells.json"), then);
+    });
+    dialog->open();
+}
+
+void ModelPage::finishSaving(const QString& path, const std::function<void()>& then) {
+    if (Status status = m_services.model.save(path); !status) {
+        m_notice->show(Notice::Level::Error, Format::error(status.error()));
+        return;
+    }
+    m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(m_services.model.source()));
+    if (then) then();
+}
+
+void ModelPage::leaveModel(const std::function<void()>& then) {
+    if (!m_services.model.isModified()) {
+        then();
+        return;
+    }
+    auto* box = new QMessageBox(QMessageBox::Question, tr("Unsaved changes"), tr("The model %1 has unsaved changes.").arg(QFileInfo(m_services.model.source()).fileName()),
+                                QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, window());
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->button(QMessageBox::Save)->setText(tr("Save"));
+    box->button(QMessageBox::Discard)->setText(tr("Discard"));
+    box->button(QMessageBox::Cancel)->setText(tr("Cancel"));
+    connect(box, &QMessageBox::finished, this, [this, then](int answer) {
+        if (answer == QMessageBox::Save) save(then);
+        if (answer != QMessageBox::Discard) return;
+        m_services.model.discard();
+        then();
+    });
+    box->open();
 }
 
 // ---- opening ----
@@ -299,18 +447,27 @@ void ModelPage::finishOpening(const QString& path, const std::optional<Error>& e
     recent.removeAll(path);
     recent.prepend(path);
     m_services.settings.setValue(kRecentKey, recent.mid(0, kMostRecent));
-    m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(path));
+    leaveModel([this, path] { m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(path)); });
 }
 
 QString ModelPage::context() const {
     if (!m_analysis || m_analysis->openError) return {};
-    QString text = fromUtf8(m_analysis->document.main.name);
+    QString text = fromUtf8(m_analysis->document.main.name) + (m_services.model.isModified() ? QStringLiteral(" *") : QString());
     for (const LevelStep& step : m_path) text += QStringLiteral(" › ") + fromUtf8(step.cell);
     return text;
 }
 
 void ModelPage::onAnalysis(const ModelAnalysisPtr& analysis) {
+    if (analysis->edited && analysis->edited != m_services.model.snapshot()) return; // of an edit before the newest
+    if (!analysis->edited && !analysis->openError) takeModel(analysis);
+    showAnalysis(analysis);
+}
+
+void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
     m_analysis = analysis;
+    m_view->setEditable(!analysis->openError && recipe::trains(m_services.recipe.recipe()));
+    m_palette->setDocument(analysis->openError ? nullptr : &analysis->document);
+    m_palette->setVisible(recipe::trains(m_services.recipe.recipe()));
     if (analysis->openError) {
         m_path.clear();
         m_level = {};
@@ -331,12 +488,25 @@ void ModelPage::showLevel() {
     m_level = makeLevel(*m_analysis, m_path);
     std::vector<BoxBadges> badges;
     for (const LevelBox& box : m_level.boxes) badges.push_back(treatmentBadges(*m_analysis, box.instances));
+    const bool isNewLevel = m_shownPrefix != m_level.prefix || m_shownGraph != m_level.graphName;
+    m_shownPrefix = m_level.prefix;
+    m_shownGraph = m_level.graphName;
     m_view->setLevel(m_level, badges);
     m_stack->setCurrentIndex(1);
-    m_layouter->request(m_view->layoutInput());
-    m_arrangingTimer->start();
-    m_inspector->show(m_analysis, m_level, std::nullopt);
+    if (m_view->isPlacedByDocument()) {
+        m_layouter->cancel();
+        m_arranging->hide();
+        m_view->placeByDocument();
+        if (isNewLevel || m_fitNext) m_view->fit();
+        m_isFitted = m_isFitted && isNewLevel;
+    } else {
+        m_layouter->request(m_view->layoutInput());
+        m_arrangingTimer->start();
+    }
+    m_fitNext = false;
+    m_inspector->show(m_analysis, m_level, m_view->chosen());
     rebuildTrail();
+    refreshActions();
     Q_EMIT contextChanged();
 }
 
@@ -425,9 +595,20 @@ void ModelPage::showProblems() {
         if (m_analysis->ruleError) add(true, tr("Rules: %1").arg(Format::error(*m_analysis->ruleError)));
     }
     m_problems->setVisible(count > 0);
+    if (count > 0) m_problems->setFixedHeight(std::min(kMostProblemHeight, 12 + count * (m_problems->sizeHintForRow(0) + 2)));
     m_problemTitle->setText(count == 0 ? tr("No problems found") : tr("Problems: %1").arg(count));
     setRole(m_problemTitle, count == 0 ? "small" : "title");
     m_problemPanel->setVisible(m_analysis && !m_analysis->openError);
+    std::set<std::string> boxes; // of the level on show
+    if (m_analysis && !m_analysis->openError)
+        for (const graph::Problem& problem : m_analysis->expansion.problems)
+            if (problem.severity == graph::Problem::Severity::Error)
+                if (const auto place = locate(*m_analysis, problem.path))
+                    for (std::size_t depth = 0; depth <= place->first.size(); ++depth) {
+                        const bool isHere = depth == m_path.size() && std::equal(m_path.begin(), m_path.end(), place->first.begin(), [](const LevelStep& a, const LevelStep& b) { return a.cell == b.cell; });
+                        if (isHere) boxes.insert(depth < place->first.size() ? place->first[depth].cell : place->second);
+                    }
+    m_view->setProblems(boxes);
 }
 
 void ModelPage::resizeEvent(QResizeEvent* event) {

@@ -4,6 +4,7 @@
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
+#include "ui/editor/model_document.h"
 #include "ui/editor/model_page.h"
 #include "ui/history/history_page.h"
 #include "ui/history/resume_dialog.h"
@@ -82,7 +83,7 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
         resize(QSize(1440, 900).boundedTo(room));
     }
 
-    const auto analyse = [this] { m_services.analyser.request(m_services.recipe.recipe()); };
+    const auto analyse = [this] { m_model->requestAnalysis(); };
     connect(&services.recipe, &RecipeDocument::replaced, this, analyse);
     for (auto changed : {&RecipeDocument::replaced, &RecipeDocument::titleChanged})
         connect(&services.recipe, changed, m_notice, &QWidget::hide);
@@ -126,10 +127,12 @@ void MainWindow::buildPages(QStackedWidget* stack) {
     connect(m_top, &TopBar::validateRequested, this, &MainWindow::validate);
     connect(data, &ComingPage::trainRequested, this, [this] { showPage(PageId::Train); });
     connect(m_welcome, &WelcomePage::runExampleRequested, this, [this](const QString& path) {
-        openRecipe(path);
-        if (m_services.recipe.filePath() == QFileInfo(path).absoluteFilePath()) run();
+        m_model->leaveModel([this, path] {
+            openRecipe(path);
+            if (m_services.recipe.filePath() == QFileInfo(path).absoluteFilePath()) run();
+        });
     });
-    connect(m_welcome, &WelcomePage::openExampleRequested, this, &MainWindow::openRecipe);
+    connect(m_welcome, &WelcomePage::openExampleRequested, this, [this](const QString& path) { m_model->leaveModel([this, path] { openRecipe(path); }); });
     connect(m_welcome, &WelcomePage::openRecipeRequested, this, &MainWindow::chooseRecipe);
     connect(m_welcome, &WelcomePage::runChosen, this, &MainWindow::openRun);
     connect(m_welcome, &WelcomePage::historyRequested, this, [this] { showPage(PageId::History); });
@@ -202,7 +205,10 @@ void MainWindow::addShortcuts() {
     auto* open = new QShortcut(QKeySequence::Open, this);
     connect(open, &QShortcut::activated, this, &MainWindow::chooseRecipe);
     auto* save = new QShortcut(QKeySequence::Save, this);
-    connect(save, &QShortcut::activated, this, [this] { m_train->save(); });
+    connect(save, &QShortcut::activated, this, [this] { // what one looks at
+        if (m_stack->currentWidget() == m_model) m_model->save();
+        else m_train->save();
+    });
     auto* quit = new QShortcut(QKeySequence::Quit, this);
     connect(quit, &QShortcut::activated, this, &QWidget::close);
 }
@@ -282,7 +288,7 @@ void MainWindow::chooseRecipe() {
     dialog->setNameFilters({tr("Recipes (*.json)"), tr("All files (*)")});
     dialog->setFileMode(QFileDialog::ExistingFile);
     dialog->setDirectory(QFileInfo(m_services.settings.value(QStringLiteral("recipe")).toString()).absolutePath());
-    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openRecipe);
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) { m_model->leaveModel([this, path] { openRecipe(path); }); });
     dialog->open();
 }
 
@@ -297,7 +303,7 @@ void MainWindow::validate() {
 void MainWindow::check(bool andRun) {
     m_runAfterCheck = andRun;
     m_isChecking = true;
-    m_services.analyser.request(m_services.recipe.recipe());
+    m_model->requestAnalysis();
 }
 
 void MainWindow::finishCheck() {
@@ -334,7 +340,9 @@ void MainWindow::finishCheck() {
             if (isRule) m_train->focusField(QStringLiteral("rules"));
         });
     } else if (m_runAfterCheck) {
-        submit();
+        const bool isEdited = m_services.model.isModified() && toUtf8(m_services.model.source()) == m_services.recipe.recipe().text("model.source");
+        if (isEdited) m_model->save([this] { submit(); }); // the run reads the file
+        else submit();
     } else if (warnings > 0) {
         m_notice->show(Notice::Level::Warning, tr("The recipe can run. Warnings beside the fields: %1.").arg(warnings));
     } else {
@@ -423,7 +431,11 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     m_services.settings.setValue(QStringLiteral("draft"),
                                  isDraft ? fromUtf8(m_services.recipe.recipe().withAbsolutePaths().toJson()) : QString());
     m_services.settings.setValue(QStringLiteral("draftName"), m_services.recipe.name());
-    event->accept();
+    event->setAccepted(!m_services.model.isModified());
+    if (!event->isAccepted()) {
+        showPage(PageId::Model);
+        m_model->leaveModel([this] { close(); });
+    }
 }
 
 void MainWindow::changeEvent(QEvent* event) {

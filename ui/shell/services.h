@@ -10,6 +10,7 @@ namespace celloom::ui {
 class EngineClient;
 class Language;
 class ModelAnalyser;
+class ModelDocument;
 class RecipeDocument;
 class RunStore;
 class Theme;
@@ -19,6 +20,7 @@ struct Services {
     Language& language;
     QSettings& settings;
     RecipeDocument& recipe;
+    ModelDocument& model; // the recipe's model, as it is edited
     ModelAnalyser& analyser;
     RunStore& store;
     EngineClient& engine;

@@ -1,0 +1,410 @@
+// The Model page's gestures: what each asks the document to do.
+#include "ui/editor/model_page.h"
+
+#include "models/catalog/catalog.h"
+#include "models/graph/json.h"
+#include "models/library/standard.h"
+#include "ui/common/format.h"
+#include "ui/common/recipe_document.h"
+#include "ui/common/theme.h"
+#include "ui/editor/inspector.h"
+#include "ui/editor/model_document.h"
+#include "ui/editor/palette.h"
+#include "ui/shell/notice.h"
+#include "ui/shell/services.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QLineEdit>
+#include <QMenu>
+#include <QTimer>
+#include <QUndoStack>
+
+#include <algorithm>
+#include <cmath>
+
+namespace celloom::ui {
+
+namespace {
+
+constexpr double kBelow = 96; // a cell that follows another one stands this far under it
+constexpr double kWide = 180, kTall = 70; // closer to each other than this, boxes overlap
+constexpr double kPasteOffset = 32;
+
+} // namespace
+
+void ModelPage::buildActions() {
+    QUndoStack& stack = m_services.model.undoStack();
+    const auto add = [this](const QKeySequence& keys, auto slot) {
+        auto* action = new QAction(this);
+        action->setShortcut(keys);
+        action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+        addAction(action);
+        connect(action, &QAction::triggered, this, slot);
+        return action;
+    };
+    m_undo = add(QKeySequence::Undo, [&stack] { stack.undo(); });
+    m_redo = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [&stack] { stack.redo(); });
+    m_save = add({}, [this] { save(); }); // Ctrl+S is the window's: it saves what one looks at
+    m_saveAs = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), [this] { saveAs(); });
+    m_cut = add(QKeySequence::Cut, [this] { copyChosen(true); });
+    m_copy = add(QKeySequence::Copy, [this] { copyChosen(false); });
+    m_paste = add(QKeySequence::Paste, &ModelPage::paste);
+    m_duplicate = add(QKeySequence(Qt::CTRL | Qt::Key_D), &ModelPage::duplicate);
+    m_delete = add(QKeySequence::Delete, &ModelPage::removeChosen);
+    m_delete->setShortcuts({QKeySequence(Qt::Key_Delete), QKeySequence(Qt::Key_Backspace)});
+    m_group = add(QKeySequence(Qt::CTRL | Qt::Key_G), &ModelPage::group);
+    m_ungroup = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_G), &ModelPage::ungroup);
+    m_rename = add(QKeySequence(Qt::Key_F2), &ModelPage::rename);
+    m_arrange = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), &ModelPage::arrange);
+    m_selectAll = add(QKeySequence::SelectAll, [this] { m_view->chooseAll(); });
+    m_alignRow = add({}, [this] { align(false); });
+    m_alignColumn = add({}, [this] { align(true); });
+    m_find = add(QKeySequence(Qt::CTRL | Qt::Key_K), [this] { m_palette->focusSearch(); });
+    const auto setIcons = [this] {
+        for (const auto& [action, icon] : {std::pair(m_undo, "undo"), std::pair(m_redo, "redo"), std::pair(m_save, "save"), std::pair(m_group, "group"), std::pair(m_arrange, "arrange")})
+            action->setIcon(m_services.theme.icon(QLatin1String(icon)));
+    };
+    setIcons();
+    connect(&m_services.theme, &Theme::changed, this, setIcons);
+    for (auto changed : {&QUndoStack::canUndoChanged, &QUndoStack::canRedoChanged}) connect(&stack, changed, this, &ModelPage::refreshActions);
+    for (auto changed : {&QUndoStack::undoTextChanged, &QUndoStack::redoTextChanged}) connect(&stack, changed, this, &ModelPage::refreshActions);
+    connect(QApplication::clipboard(), &QClipboard::dataChanged, this, &ModelPage::refreshActions);
+    texts.add([this] {
+        for (const auto& [action, text] : {std::pair(m_save, tr("Save the model")), std::pair(m_saveAs, tr("Save the model as…")), std::pair(m_cut, tr("Cut")),
+                                           std::pair(m_copy, tr("Copy")), std::pair(m_paste, tr("Paste")), std::pair(m_duplicate, tr("Duplicate")), std::pair(m_delete, tr("Delete")),
+                                           std::pair(m_group, tr("Group into a composite")), std::pair(m_ungroup, tr("Expand the composite")), std::pair(m_rename, tr("Rename")),
+                                           std::pair(m_arrange, tr("Arrange")), std::pair(m_selectAll, tr("Select all")), std::pair(m_alignRow, tr("Align in a row")),
+                                           std::pair(m_alignColumn, tr("Align in a column")), std::pair(m_find, tr("Insert a cell…"))})
+            action->setText(text);
+        refreshActions();
+    });
+}
+
+void ModelPage::refreshActions() {
+    if (!m_find || !m_view) return; // not built yet
+    const QUndoStack& stack = m_services.model.undoStack();
+    const bool canEdit = m_analysis && !m_analysis->openError && recipe::trains(m_services.recipe.recipe());
+    m_undo->setEnabled(stack.canUndo() && canEdit);
+    m_redo->setEnabled(stack.canRedo() && canEdit);
+    m_undo->setText(stack.canUndo() ? tr("Undo: %1").arg(stack.undoText()) : tr("Undo"));
+    m_redo->setText(stack.canRedo() ? tr("Redo: %1").arg(stack.redoText()) : tr("Redo"));
+    for (QAction* action : {m_undo, m_redo, m_group, m_arrange})
+        action->setToolTip(action->text() + QStringLiteral(" (%1)").arg(action->shortcut().toString(QKeySequence::NativeText)));
+    m_save->setToolTip(m_save->text() + QStringLiteral(" (Ctrl+S)"));
+    m_save->setEnabled(m_services.model.isModified());
+    m_saveAs->setEnabled(canEdit);
+    const auto cells = canEdit ? m_view->chosenCells() : std::set<std::string>{};
+    for (QAction* action : {m_cut, m_copy, m_duplicate, m_group}) action->setEnabled(!cells.empty());
+    for (QAction* action : {m_alignRow, m_alignColumn}) action->setEnabled(cells.size() > 1);
+    const auto box = m_view->chosen();
+    const bool isPort = box && cells.empty();
+    m_delete->setEnabled(canEdit && (!cells.empty() || isPort || m_view->chosenWire()));
+    m_ungroup->setEnabled(canEdit && box && m_level.boxes[*box].kind == BoxKind::Composite);
+    m_rename->setEnabled(canEdit && box);
+    m_paste->setEnabled(canEdit && QApplication::clipboard()->text().contains(QLatin1String("celloom-cells")));
+    for (QAction* action : {m_arrange, m_selectAll, m_find}) action->setEnabled(canEdit);
+}
+
+void ModelPage::connectGestures() {
+    connect(m_view, &GraphView::moved, this, [this](const std::map<std::string, graph::Position>& positions) {
+        edit(tr("Move"), [positions](graph::Document& document, const graph::GraphName& graph) { return graph::moveCells(document, graph, positions); });
+    });
+    connect(m_view, &GraphView::wireDrawn, this, [this](const graph::Wire& wire, const std::optional<graph::Wire>& insteadOf) {
+        edit(tr("Wire"), [wire, insteadOf](graph::Document& document, const graph::GraphName& graph) -> Status {
+            if (insteadOf) CELLOOM_TRY_STATUS(graph::removeWire(document, graph, *insteadOf));
+            return graph::addWire(document, graph, wire);
+        });
+    });
+    connect(m_view, &GraphView::wireDropped, this, [this](const graph::Wire& wire) {
+        edit(tr("Remove a wire"), [wire](graph::Document& document, const graph::GraphName& graph) { return graph::removeWire(document, graph, wire); });
+    });
+    connect(m_view, &GraphView::cellDroppedOnWire, this,
+            [this](const QString& cell, const graph::Wire& wire, const std::map<std::string, graph::Position>& positions) {
+                const std::string name = toUtf8(cell);
+                for (const LevelBox& box : m_level.boxes) {
+                    if (box.name != name || box.inputs.empty() || box.outputs.empty()) continue;
+                    edit(tr("Insert %1 on a wire").arg(cell), [=, in = box.inputs.front().name, out = box.outputs.front().name](graph::Document& document, const graph::GraphName& graph) -> Status {
+                        CELLOOM_TRY_STATUS(graph::moveCells(document, graph, positions));
+                        return graph::insertOnWire(document, graph, wire, name, in, out);
+                    });
+                }
+            });
+    connect(m_view, &GraphView::typeDropped, this,
+            [this](const QString& type, QPointF at, const std::optional<graph::Wire>& wire) { insert(type, at, wire); });
+    connect(m_view, &GraphView::searchRequested, this, [this](QPointF at) {
+        m_insertAt = at;
+        m_palette->focusSearch();
+    });
+    connect(m_view, &GraphView::menuRequested, this, &ModelPage::showMenu);
+    m_view->setJudge([this](const graph::Wire& wire, bool isThorough) { return judge(wire, isThorough); });
+    connect(m_palette, &Palette::insertRequested, this, [this](const QString& type) {
+        insert(type, std::exchange(m_insertAt, std::nullopt), {});
+        m_view->setFocus();
+    });
+    connect(m_inspector, &Inspector::edited, this, [this](const QString& name, const GraphEdit& change) { edit(name, change); });
+}
+
+bool ModelPage::edit(const QString& name, const GraphEdit& change, int gesture) {
+    if (!m_analysis || m_analysis->openError) return false;
+    const graph::GraphName graph = m_level.graphName;
+    const auto shown = m_view->positions();
+    const Status status = m_services.model.edit(
+        name,
+        [&](graph::Document& document) -> Status {
+            for (graph::Cell& cell : graph::graphOf(document, graph)->cells) // from now on the layout is the user's
+                if (const auto at = shown.find(cell.name); at != shown.end() && !cell.position) cell.position = at->second;
+            return change(document, graph);
+        },
+        gesture);
+    if (status) {
+        m_notice->hide();
+        return true;
+    }
+    m_notice->show(Notice::Level::Error, Format::error(status.error()));
+    showDocument(); // what was dragged goes back
+    return false;
+}
+
+Result<std::string> ModelPage::bringIn(graph::Document& document, const std::string& type) {
+    if (document.composites.contains(type) || catalog::find(type)) return type;
+    CELLOOM_TRY(copied, library::copyInto(document, type));
+    return copied.type;
+}
+
+namespace {
+
+/// What stands where a new cell is to stand, and below it, moves down.
+void makeRoom(graph::Graph& graph, const graph::Position& at, const std::string& above) {
+    const bool isTaken = std::any_of(graph.cells.begin(), graph.cells.end(), [&](const graph::Cell& cell) {
+        return cell.name != above && cell.position && std::abs(cell.position->x - at.x) < kWide && std::abs(cell.position->y - at.y) < kTall;
+    });
+    if (!isTaken) return;
+    for (graph::Cell& cell : graph.cells)
+        if (cell.name != above && cell.position && cell.position->y > at.y - kTall) cell.position->y += kBelow;
+}
+
+} // namespace
+
+/// Without a place it follows the chosen cell, on its wire where it has one alone, or stands in the middle of what one sees.
+void ModelPage::insert(const QString& type, std::optional<QPointF> at, std::optional<graph::Wire> onWire) {
+    std::optional<graph::Endpoint> source;
+    std::optional<graph::Wire> wire = onWire;
+    if (!at && !wire) {
+        if (const auto chosenWire = m_view->chosenWire()) {
+            wire = chosenWire;
+            const auto positions = m_view->positions();
+            if (const auto place = positions.find(wire->from.cell); place != positions.end()) at = QPointF(place->second.x, place->second.y + kBelow);
+        } else if (const auto box = m_view->chosen(); box && !m_level.boxes[*box].outputs.empty()) {
+            const LevelBox& before = m_level.boxes[*box];
+            source = before.kind == BoxKind::Input ? graph::Endpoint{"", before.name} : graph::Endpoint{before.name, before.outputs.front().name};
+            const auto positions = m_view->positions();
+            if (const auto place = positions.find(before.name); place != positions.end()) at = QPointF(place->second.x, place->second.y + kBelow);
+            std::vector<graph::Wire> onward;
+            for (const graph::Wire& other : m_level.graph->wires)
+                if (other.from == *source) onward.push_back(other);
+            if (onward.size() == 1) wire = onward.front();
+        }
+    }
+    const std::string above = wire ? wire->from.cell : source ? source->cell : std::string();
+    const bool isInLine = wire || source;
+    const QPointF place = at ? *at : m_view->middle();
+    std::string added;
+    const bool isDone = edit(tr("Insert %1").arg(type), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
+        CELLOOM_TRY(known, bringIn(document, toUtf8(type)));
+        const graph::Position position{std::round(place.x()), std::round(place.y())};
+        if (isInLine) makeRoom(*graph::graphOf(document, graph), position, above);
+        CELLOOM_TRY(name, graph::addCell(document, graph, known, position));
+        added = name;
+        std::string in, out;
+        if (const graph::Graph* inner = graph::graphOf(document, known)) {
+            if (!inner->inputs.empty()) in = inner->inputs.front().name;
+            if (!inner->outputs.empty()) out = inner->outputs.front().name;
+        } else if (const catalog::CellType* about = catalog::find(known)) {
+            if (!about->inputs.empty()) in = about->inputs.front().name;
+            if (!about->outputs.empty()) out = about->outputs.front().name;
+        }
+        if (wire && !in.empty() && !out.empty()) return graph::insertOnWire(document, graph, *wire, name, in, out);
+        if (source && !in.empty()) return graph::addWire(document, graph, {*source, {name, in}});
+        return {};
+    });
+    if (isDone) m_view->chooseCells({added});
+}
+
+void ModelPage::removeChosen() {
+    if (const auto wire = m_view->chosenWire()) {
+        edit(tr("Remove a wire"), [&](graph::Document& document, const graph::GraphName& graph) { return graph::removeWire(document, graph, *wire); });
+        return;
+    }
+    const auto cells = m_view->chosenCells();
+    const auto box = m_view->chosen();
+    if (!cells.empty()) {
+        edit(tr("Delete %n cell(s)", "", static_cast<int>(cells.size())), [&](graph::Document& document, const graph::GraphName& graph) { return graph::removeCells(document, graph, cells); });
+    } else if (box) {
+        const LevelBox about = m_level.boxes[*box];
+        const auto side = about.kind == BoxKind::Input ? graph::PortSide::Input : graph::PortSide::Output;
+        edit(tr("Delete the port %1").arg(fromUtf8(about.name)), [&](graph::Document& document, const graph::GraphName& graph) { return graph::removePort(document, graph, side, about.name); });
+    }
+}
+
+void ModelPage::copyChosen(bool andRemove) {
+    const auto cells = m_view->chosenCells();
+    const auto text = graph::copyCells(*m_services.model.snapshot(), m_level.graphName, cells);
+    if (!text) return;
+    QApplication::clipboard()->setText(fromUtf8(*text));
+    if (andRemove) edit(tr("Cut"), [&](graph::Document& document, const graph::GraphName& graph) { return graph::removeCells(document, graph, cells); });
+}
+
+void ModelPage::paste() {
+    const std::string text = toUtf8(QApplication::clipboard()->text());
+    std::vector<std::string> names;
+    const bool isDone = edit(tr("Paste"), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
+        CELLOOM_TRY(pasted, graph::pasteCells(document, graph, text, {kPasteOffset, kPasteOffset}));
+        names = pasted;
+        return {};
+    });
+    if (isDone) m_view->chooseCells({names.begin(), names.end()});
+}
+
+void ModelPage::duplicate() {
+    const auto cells = m_view->chosenCells();
+    std::vector<std::string> names;
+    const bool isDone = edit(tr("Duplicate"), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
+        CELLOOM_TRY(copies, graph::duplicateCells(document, graph, cells, {kPasteOffset * 6, 0}));
+        names = copies;
+        return {};
+    });
+    if (isDone) m_view->chooseCells({names.begin(), names.end()});
+}
+
+void ModelPage::group() {
+    const auto cells = m_view->chosenCells();
+    std::string name;
+    const bool isDone = edit(tr("Group"), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
+        CELLOOM_TRY(made, graph::groupCells(document, graph, cells, "Block"));
+        name = made;
+        return {};
+    });
+    if (isDone) m_view->chooseCells({name});
+}
+
+void ModelPage::ungroup() {
+    const auto box = m_view->chosen();
+    if (!box) return;
+    const std::string cell = m_level.boxes[*box].name;
+    std::vector<std::string> names;
+    const bool isDone = edit(tr("Expand %1").arg(fromUtf8(cell)), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
+        CELLOOM_TRY(inside, graph::ungroupCell(document, graph, cell));
+        names = inside;
+        return {};
+    });
+    if (isDone) m_view->chooseCells({names.begin(), names.end()});
+}
+
+void ModelPage::rename() {
+    if (auto* field = m_inspector->findChild<QLineEdit*>(QStringLiteral("name"))) {
+        field->setFocus(Qt::ShortcutFocusReason);
+        field->selectAll();
+    }
+}
+
+/// Graphviz's layout becomes the document's, as one step.
+void ModelPage::arrange() {
+    m_isArranging = true;
+    m_layouter->request(m_view->layoutInput());
+    m_arrangingTimer->start();
+}
+
+void ModelPage::align(bool isVertical) {
+    auto positions = m_view->positions();
+    const auto cells = m_view->chosenCells();
+    double sum = 0;
+    for (const std::string& cell : cells) sum += isVertical ? positions.at(cell).x : positions.at(cell).y;
+    const double at = std::round(sum / static_cast<double>(cells.size()));
+    for (const std::string& cell : cells) (isVertical ? positions.at(cell).x : positions.at(cell).y) = at;
+    edit(tr("Align"), [positions](graph::Document& document, const graph::GraphName& graph) { return graph::moveCells(document, graph, positions); });
+}
+
+void ModelPage::showMenu(const QPoint& position) {
+    auto* menu = new QMenu(this);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    refreshActions();
+    menu->addAction(m_find);
+    QMenu* ports = menu->addMenu(tr("Add a port"));
+    for (const auto& [side, text] : {std::pair(graph::PortSide::Input, tr("Input")), std::pair(graph::PortSide::Output, tr("Output"))})
+        connect(ports->addAction(text), &QAction::triggered, this, [this, side = side] {
+            edit(tr("Add a port"), [side](graph::Document& document, const graph::GraphName& name) -> Status {
+                const graph::Graph& graph = *graph::graphOf(document, name);
+                const auto& ports = side == graph::PortSide::Input ? graph.inputs : graph.outputs;
+                std::string wanted = side == graph::PortSide::Input ? "x" : "y";
+                for (int number = 2; std::any_of(ports.begin(), ports.end(), [&](const graph::Port& port) { return port.name == wanted; }); ++number)
+                    wanted = wanted.substr(0, 1) + std::to_string(number);
+                return graph::addPort(document, name, side, {wanted, {}});
+            });
+        });
+    menu->addSeparator();
+    for (QAction* action : {m_cut, m_copy, m_paste, m_duplicate, m_delete, m_rename}) menu->addAction(action);
+    menu->addSeparator();
+    for (QAction* action : {m_group, m_ungroup, m_alignRow, m_alignColumn, m_arrange, m_selectAll}) menu->addAction(action);
+    menu->addSeparator();
+    for (QAction* action : {m_undo, m_redo, m_save, m_saveAs}) menu->addAction(action);
+    menu->popup(position);
+}
+
+namespace {
+
+const LevelBox* boxOf(const ModelLevel& level, const graph::Endpoint& end, BoxKind kind) {
+    for (const LevelBox& box : level.boxes) {
+        const bool isOwnPort = box.kind == BoxKind::Input || box.kind == BoxKind::Output;
+        if (end.cell.empty() ? box.kind == kind && box.name == end.port : !isOwnPort && box.name == end.cell) return &box;
+    }
+    return nullptr;
+}
+
+} // namespace
+
+/// Quickly, from what is known of the cell at the wire's end; thoroughly, by trying the wire on a copy.
+GraphView::Verdict ModelPage::judge(const graph::Wire& wire, bool isThorough) const {
+    if (isThorough) {
+        graph::Document trial = *m_services.model.snapshot();
+        if (Status status = graph::addWire(trial, m_level.graphName, wire); !status) return {false, Format::error(status.error())};
+        const auto edited = std::make_shared<const graph::Document>(std::move(trial));
+        const ModelAnalysis after = analyse(m_services.recipe.recipe(), edited, AnalysisDepth::Outline);
+        const std::string target = m_level.prefix + wire.to.cell;
+        for (const graph::Problem& problem : after.expansion.problems) {
+            const bool isHere = problem.severity == graph::Problem::Severity::Error && problem.path.compare(0, target.size(), target) == 0;
+            const bool isOld = std::any_of(m_analysis->expansion.problems.begin(), m_analysis->expansion.problems.end(),
+                                           [&](const graph::Problem& old) { return old.path == problem.path && old.message == problem.message; });
+            const bool isMissing = problem.message.find("has no wire") != std::string::npos; // other ports still wait
+            if (isHere && !isOld && !isMissing) return {false, fromUtf8(problem.message)};
+        }
+        return {};
+    }
+    const LevelBox* from = boxOf(m_level, wire.from, BoxKind::Input);
+    const LevelBox* to = boxOf(m_level, wire.to, BoxKind::Output);
+    if (!from || !to) return {false, {}};
+    if (!wire.from.cell.empty() && !wire.to.cell.empty() && graph::leadsTo(*m_level.graph, wire.to.cell, wire.from.cell)) return {false, {}};
+    const auto portOf = [](const std::vector<LevelPort>& ports, const std::string& name) -> const LevelPort* {
+        const auto found = std::find_if(ports.begin(), ports.end(), [&](const LevelPort& port) { return port.name == name; });
+        return found == ports.end() ? nullptr : &*found;
+    };
+    const LevelPort* source = portOf(from->outputs, wire.from.cell.empty() ? std::string() : wire.from.port);
+    const LevelPort* target = portOf(to->inputs, wire.to.cell.empty() ? std::string() : wire.to.port);
+    if (!source || !target || target->dtype.empty()) return {false, {}};
+    if (source->dtype != target->dtype) return {false, {}};
+    const catalog::CellType* type = to->kind == BoxKind::Cell ? catalog::find(to->type) : nullptr;
+    const graph::Cell* cell = graph::findCell(*m_level.graph, to->name);
+    if (!type || !cell || !source->shape) return {};
+    const auto instance = readCell(*cell, m_level.hyper);
+    if (!instance) return {};
+    catalog::RuleInput rule{*instance, {}};
+    for (const LevelPort& port : to->inputs) {
+        const auto& shape = &port == target ? source->shape : port.shape;
+        if (!shape && !port.isOptional) return {}; // more is to be wired first
+        rule.inputs.push_back(shape.value_or(graph::Shape{}));
+    }
+    return {type->shapeRule(rule).has_value(), {}};
+}
+
+} // namespace celloom::ui

@@ -1,0 +1,196 @@
+#include "ui/editor/palette.h"
+
+#include "models/catalog/catalog.h"
+#include "models/library/standard.h"
+#include "ui/common/format.h"
+#include "ui/common/theme.h"
+#include "ui/editor/graph_view.h"
+#include "ui/shell/language.h"
+#include "ui/shell/services.h"
+
+#include <QCoreApplication>
+#include <QDrag>
+#include <QEvent>
+#include <QKeyEvent>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QPainter>
+#include <QTreeWidget>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace celloom::ui {
+
+namespace {
+
+constexpr int kTypeRole = Qt::UserRole;
+
+QString translated(const char* text) {
+    return QCoreApplication::translate("celloom::ui::Palette", text);
+}
+
+/// The catalogue's categories, for the window's language.
+QString groupName(const std::string& category) {
+    static const std::vector<const char*> known{
+        QT_TRANSLATE_NOOP("celloom::ui::Palette", "Dense and embedding"), QT_TRANSLATE_NOOP("celloom::ui::Palette", "Attention"),
+        QT_TRANSLATE_NOOP("celloom::ui::Palette", "Normalisation"),       QT_TRANSLATE_NOOP("celloom::ui::Palette", "Activation"),
+        QT_TRANSLATE_NOOP("celloom::ui::Palette", "Structure"),           QT_TRANSLATE_NOOP("celloom::ui::Palette", "Output"),
+        QT_TRANSLATE_NOOP("celloom::ui::Palette", "Image"),               QT_TRANSLATE_NOOP("celloom::ui::Palette", "Arithmetic"),
+        QT_TRANSLATE_NOOP("celloom::ui::Palette", "Routing"),             QT_TRANSLATE_NOOP("celloom::ui::Palette", "Custom")};
+    for (const char* name : known)
+        if (category == name) return translated(name);
+    return fromUtf8(category);
+}
+
+/// A type can be dragged onto the canvas.
+class TypeTree : public QTreeWidget {
+public:
+    using QTreeWidget::QTreeWidget;
+
+protected:
+    void startDrag(Qt::DropActions) override {
+        const QTreeWidgetItem* item = currentItem();
+        const QString type = item ? item->data(0, kTypeRole).toString() : QString();
+        if (type.isEmpty()) return;
+        auto* data = new QMimeData;
+        data->setData(QLatin1String(GraphView::kCellMime), type.toUtf8());
+        auto* drag = new QDrag(this);
+        drag->setMimeData(data);
+        drag->exec(Qt::CopyAction);
+    }
+};
+
+} // namespace
+
+std::vector<PaletteEntry> paletteEntries(const graph::Document* document, bool isChinese) {
+    std::vector<PaletteEntry> out;
+    if (document)
+        for (const auto& [name, graph] : document->composites)
+            out.push_back({fromUtf8(name), translated(QT_TRANSLATE_NOOP("celloom::ui::Palette", "In this model")), fromUtf8(graph.note), QStringLiteral("accent")});
+    for (const catalog::CellType& type : catalog::all())
+        out.push_back({fromUtf8(type.name), groupName(type.category),
+                       fromUtf8(isChinese && !type.summaryZh.empty() ? type.summaryZh : type.summary), QLatin1String(categoryColor(type.category))});
+    for (const library::Entry& entry : library::standard()) {
+        if (document && document->composites.contains(entry.name)) continue;
+        out.push_back({fromUtf8(entry.name), translated(QT_TRANSLATE_NOOP("celloom::ui::Palette", "Library")),
+                       fromUtf8(isChinese && !entry.summaryZh.empty() ? entry.summaryZh : entry.summary()), QStringLiteral("accent"), true});
+    }
+    return out;
+}
+
+std::vector<PaletteEntry> searchPalette(const std::vector<PaletteEntry>& entries, const QString& text) {
+    const QStringList words = text.simplified().split(QLatin1Char(' '), Qt::SkipEmptyParts);
+    if (words.isEmpty()) return entries;
+    std::vector<std::pair<int, const PaletteEntry*>> found;
+    for (const PaletteEntry& entry : entries) {
+        int rank = 0;
+        for (const QString& word : words) {
+            const int of = entry.type.startsWith(word, Qt::CaseInsensitive)    ? 0
+                           : entry.type.contains(word, Qt::CaseInsensitive)    ? 1
+                           : entry.summary.contains(word, Qt::CaseInsensitive) ? 2
+                           : entry.group.contains(word, Qt::CaseInsensitive)   ? 3
+                                                                               : 99;
+            rank = std::max(rank, of);
+        }
+        if (rank < 99) found.emplace_back(rank, &entry);
+    }
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<PaletteEntry> out;
+    for (const auto& [rank, entry] : found) out.push_back(*entry);
+    return out;
+}
+
+Palette::Palette(Services& services, QWidget* parent) : QFrame(parent), m_services(services) {
+    setProperty("role", QStringLiteral("sidebar"));
+    auto* layout = new QVBoxLayout(this);
+    layout->setContentsMargins(10, 10, 8, 8);
+    layout->setSpacing(8);
+    m_search = new QLineEdit(this);
+    m_search->setClearButtonEnabled(true);
+    m_search->installEventFilter(this);
+    m_tree = new TypeTree(this);
+    m_tree->setHeaderHidden(true);
+    m_tree->setIndentation(10);
+    m_tree->setRootIsDecorated(false);
+    m_tree->setDragEnabled(true);
+    m_tree->setDragDropMode(QAbstractItemView::DragOnly);
+    m_tree->setUniformRowHeights(true);
+    m_tree->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    layout->addWidget(m_search);
+    layout->addWidget(m_tree, 1);
+    connect(m_search, &QLineEdit::textChanged, this, &Palette::fill);
+    connect(m_search, &QLineEdit::returnPressed, this, &Palette::insertCurrent);
+    connect(m_tree, &QTreeWidget::itemActivated, this, &Palette::insertCurrent);
+    connect(&services.theme, &Theme::changed, this, &Palette::fill);
+    m_texts.add([this] {
+        m_search->setPlaceholderText(tr("Search cells"));
+        m_search->setAccessibleName(tr("Search cells"));
+        m_search->setToolTip(tr("Ctrl+K. Enter inserts the first one found."));
+        m_tree->setAccessibleName(tr("Cells to insert"));
+    });
+}
+
+void Palette::setDocument(const graph::Document* document) {
+    m_entries = paletteEntries(document, m_services.language.isChinese());
+    fill();
+}
+
+void Palette::focusSearch() {
+    m_search->setFocus(Qt::ShortcutFocusReason);
+    m_search->selectAll();
+}
+
+void Palette::fill() {
+    const QString words = m_search->text();
+    const bool isSearching = !words.trimmed().isEmpty();
+    m_tree->clear();
+    QTreeWidgetItem* group = nullptr;
+    for (const PaletteEntry& entry : searchPalette(m_entries, words)) {
+        if (!isSearching && (!group || group->text(0) != entry.group)) {
+            group = new QTreeWidgetItem(m_tree, {entry.group});
+            group->setFlags(Qt::ItemIsEnabled);
+            QFont font = m_tree->font();
+            font.setBold(true);
+            group->setFont(0, font);
+            group->setForeground(0, m_services.theme.color("muted"));
+        }
+        auto* item = isSearching ? new QTreeWidgetItem(m_tree) : new QTreeWidgetItem(group);
+        item->setText(0, entry.type);
+        item->setToolTip(0, entry.summary);
+        item->setData(0, kTypeRole, entry.type);
+        item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsDragEnabled);
+        QPixmap stripe(6, 14);
+        stripe.fill(m_services.theme.color(entry.color.toLatin1().constData()));
+        item->setIcon(0, QIcon(stripe));
+    }
+    m_tree->expandAll();
+    if (isSearching && m_tree->topLevelItemCount() > 0) m_tree->setCurrentItem(m_tree->topLevelItem(0));
+}
+
+void Palette::insertCurrent() {
+    const QTreeWidgetItem* item = m_tree->currentItem();
+    const QString type = item ? item->data(0, kTypeRole).toString() : QString();
+    if (type.isEmpty()) return;
+    Q_EMIT insertRequested(type);
+    m_search->clear();
+}
+
+/// Up and down walk through what was found without leaving the search line.
+bool Palette::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == m_search && event->type() == QEvent::KeyPress) {
+        const int key = static_cast<QKeyEvent*>(event)->key();
+        if (key == Qt::Key_Down || key == Qt::Key_Up) {
+            QCoreApplication::sendEvent(m_tree, event);
+            return true;
+        }
+    }
+    return QFrame::eventFilter(watched, event);
+}
+
+void Palette::changeEvent(QEvent* event) {
+    QFrame::changeEvent(event);
+    if (event->type() == QEvent::LanguageChange) m_texts.refresh();
+}
+
+} // namespace celloom::ui
