@@ -54,6 +54,7 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     auto* left = new QVBoxLayout;
     left->setSpacing(0);
     left->addWidget(buildToolRow());
+    left->addWidget(buildTrail());
     m_notice = new Notice(services.theme, this);
     left->addWidget(m_notice);
     left->addWidget(buildCanvas(), 1);
@@ -118,22 +119,11 @@ QWidget* ModelPage::buildToolRow() {
     layout->setContentsMargins(14, 4, 10, 4);
     layout->setSpacing(8);
     m_preset = new QComboBox(bar);
-    m_preset->setMinimumWidth(190);
+    m_preset->setMinimumWidth(150);
     connect(m_preset, &QComboBox::activated, this, [this](int index) {
         const std::string source = toUtf8(m_preset->itemData(index).toString());
         fillPresets(); // as it was, until it is sure
         leaveModel([this, source] { m_services.recipe.setValue(QStringLiteral("model.source"), source); });
-    });
-    m_trailHolder = new QWidget(bar);
-    m_trail = new QHBoxLayout(m_trailHolder);
-    m_trail->setContentsMargins(0, 0, 0, 0);
-    m_trail->setSpacing(0);
-    m_instanceLabel = makeLabel("muted", bar);
-    m_instance = new QSpinBox(bar);
-    connect(m_instance, &QSpinBox::valueChanged, this, [this](int value) {
-        if (m_path.empty() || m_path.back().instance == value) return;
-        m_path.back().instance = value;
-        showLevel();
     });
     layout->addWidget(m_preset);
     m_open = makeQuietButton(bar);
@@ -143,10 +133,6 @@ QWidget* ModelPage::buildToolRow() {
     connect(m_openMenu, &QMenu::aboutToShow, this, &ModelPage::fillRecent);
     m_open->setMenu(m_openMenu);
     layout->addWidget(m_open);
-    layout->addSpacing(6);
-    layout->addWidget(m_trailHolder);
-    layout->addWidget(m_instanceLabel);
-    layout->addWidget(m_instance);
     layout->addStretch(1);
     buildActions();
     for (QAction* action : {m_undo, m_redo, m_save, m_group, m_arrange}) {
@@ -190,8 +176,6 @@ QWidget* ModelPage::buildToolRow() {
         m_open->setText(tr("Open"));
         m_open->setAccessibleName(tr("Open a model"));
         m_open->setToolTip(tr("Open a model's folder: Hugging Face layout, a checkpoint, a run. It can be dropped on the window, too."));
-        m_instanceLabel->setText(tr("instance"));
-        m_instance->setAccessibleName(tr("Instance of the repeated cell"));
         minus->setToolTip(tr("Smaller (−)"));
         minus->setAccessibleName(tr("Smaller"));
         plus->setToolTip(tr("Larger (+)"));
@@ -200,6 +184,36 @@ QWidget* ModelPage::buildToolRow() {
         fit->setToolTip(tr("Show the whole graph (0)"));
     });
     return bar;
+}
+
+/// Where one is, once one has stepped into something.
+QWidget* ModelPage::buildTrail() {
+    m_trailRow = new QFrame(this);
+    m_trailRow->setProperty("role", QStringLiteral("bar"));
+    auto* layout = new QHBoxLayout(m_trailRow);
+    layout->setContentsMargins(10, 3, 10, 3);
+    layout->setSpacing(8);
+    m_trailHolder = new QWidget(m_trailRow);
+    m_trail = new QHBoxLayout(m_trailHolder);
+    m_trail->setContentsMargins(0, 0, 0, 0);
+    m_trail->setSpacing(0);
+    m_instanceLabel = makeLabel("muted", m_trailRow);
+    m_instance = new QSpinBox(m_trailRow);
+    connect(m_instance, &QSpinBox::valueChanged, this, [this](int value) {
+        if (m_path.empty() || m_path.back().instance == value) return;
+        m_path.back().instance = value;
+        showLevel();
+    });
+    layout->addWidget(m_trailHolder);
+    layout->addWidget(m_instanceLabel);
+    layout->addWidget(m_instance);
+    layout->addStretch(1);
+    m_trailRow->hide();
+    texts.add([this] {
+        m_instanceLabel->setText(tr("instance"));
+        m_instance->setAccessibleName(tr("Instance of the repeated cell"));
+    });
+    return m_trailRow;
 }
 
 QWidget* ModelPage::buildCanvas() {
@@ -533,6 +547,7 @@ void ModelPage::rebuildTrail() {
             addStep(fromUtf8(m_path[i].cell), {m_path.begin(), m_path.begin() + static_cast<std::ptrdiff_t>(i) + 1},
                     i + 1 == m_path.size());
     }
+    m_trailRow->setVisible(!m_path.empty());
     const std::int64_t repeat = hasModel ? repeatOf(*m_analysis, m_path) : 0;
     m_instanceLabel->setVisible(repeat > 0);
     m_instance->setVisible(repeat > 0);

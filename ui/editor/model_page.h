@@ -11,6 +11,7 @@
 
 class QAction;
 class QComboBox;
+class QFrame;
 class QHBoxLayout;
 class QLabel;
 class QListWidget;
@@ -83,6 +84,7 @@ private:
     void align(bool isVertical);
     void showMenu(const QPoint& position);
     [[nodiscard]] GraphView::Verdict judge(const graph::Wire& wire, bool isThorough) const;
+    QWidget* buildTrail();
     QWidget* buildCanvas();
     QWidget* buildProblems();
     void fillPresets();
@@ -111,6 +113,7 @@ private:
     Notice* m_notice;
     int m_openings = 0; // only the newest one counts
     QHBoxLayout* m_trail;
+    QFrame* m_trailRow;
     QWidget* m_trailHolder;
     QLabel* m_instanceLabel;
     QSpinBox* m_instance;
