@@ -7,6 +7,8 @@
 #include "engine/exec/runtime.h"
 #include "engine/generate/stop_text.h"
 #include "engine/generate/text_generator.h"
+#include "engine/plugin/plugin.h"
+#include "engine/script/trial.h"
 #include "engine/text/chat_template.h"
 #include "models/base/text.h"
 
@@ -215,7 +217,8 @@ struct ChatSession::State {
         const std::string key = identityOf(folder);
         if (auto known = networks[key].lock()) return known;
         emit({{"type", "loading"}, {"column", column}, {"stage", "weights"}, {"bytes", bytesOf(folder)}});
-        CELLOOM_TRY(network, engine::loadNetwork(folder, {.device = device->device}));
+        CELLOOM_TRY_STATUS(engine::checkCells(folder.document));
+        CELLOOM_TRY(network, engine::loadNetwork(folder, {.device = device->device, .cells = engine::cellsOf(invocation.workspace)}));
         SharedNetwork shared = std::move(network);
         networks[key] = shared;
         return shared;

@@ -1,5 +1,6 @@
 #include "app/engine/child.h"
 
+#include "engine/plugin/plugin.h"
 #include "engine/script/trial.h"
 #include "engine/train/llm_trainer.h"
 
@@ -41,7 +42,7 @@ int refuse(const Error& error, int code) {
 
 Status tryScriptsOf(const std::filesystem::path& path) {
     const auto recipe = recipe::Recipe::load(path);
-    return recipe ? engine::tryScripts(*recipe) : Status(); // a recipe that cannot be read is refused later
+    return recipe ? engine::tryScripts(recipe->withAbsolutePaths()) : Status(); // a recipe that cannot be read is refused later
 }
 
 } // namespace
@@ -66,7 +67,9 @@ int runChild(const std::filesystem::path& path) {
                                     std::printf("%s\n", line.c_str());
                                     std::fflush(stdout);
                                 },
-                                scriptsTried},
+                                scriptsTried,
+                                {},
+                                engine::cellsOf(workspace.path)},
                                recipe->withAbsolutePaths());
     return trainer.run().code;
 }

@@ -76,6 +76,7 @@ int main(int argc, char** argv) {
     celloom::app::addMachineVerbs(app, invocation);
     celloom::app::addScriptVerbs(app, invocation);
     celloom::app::addLibraryVerbs(app, invocation);
+    celloom::app::addPluginVerbs(app, invocation);
     celloom::app::addTrainVerbs(app, invocation);
 
     return parseAndRun(app, invocation, argc, argv);

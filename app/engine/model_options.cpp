@@ -3,6 +3,8 @@
 
 #include "engine/exec/device.h"
 #include "engine/exec/runtime.h"
+#include "engine/plugin/plugin.h"
+#include "engine/script/trial.h"
 #include "models/base/text.h"
 #include "models/store/run_folder.h"
 
@@ -90,14 +92,20 @@ Result<std::vector<engine::AdapterChoice>> adaptersOf(const ModelOptions& option
     return out;
 }
 
-Result<Loaded> loadOn(at::Device device, const ModelOptions& options, const Invocation& invocation) {
+Result<ModelFolder> openChecked(const ModelOptions& options, const Invocation& invocation) {
     CELLOOM_TRY(folder, openModel(options.model, invocation));
+    CELLOOM_TRY_STATUS(engine::checkCells(folder.document)); // forks: before any thread begins
+    return folder;
+}
+
+Result<Loaded> loadOn(at::Device device, ModelFolder folder, const ModelOptions& options, const Invocation& invocation) {
     CELLOOM_TRY(adapters, adaptersOf(options, invocation));
     const engine::NetworkOptions settings{.device = device,
                                           .ampLevel = *recipe::ampLevelNamed(options.ampLevel),
                                           .halfType = engine::scalarTypeOf(*recipe::floatTypeNamed(options.halfType)),
                                           .allow = options.allow,
-                                          .deny = options.deny};
+                                          .deny = options.deny,
+                                          .cells = engine::cellsOf(invocation.workspace)};
     return engine::loadModel(std::move(folder), adapters, settings,
                              options.takesOtherBase ? engine::OtherBase::Allow : engine::OtherBase::Refuse,
                              [](const std::string& sentence) { std::fprintf(stderr, "%s\n", sentence.c_str()); });
@@ -106,6 +114,11 @@ Result<Loaded> loadOn(at::Device device, const ModelOptions& options, const Invo
 } // namespace
 
 std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation) {
+    auto folder = openChecked(options, invocation);
+    if (!folder) {
+        invocation.fail(folder.error(), codeOf(folder.error()));
+        return {};
+    }
     const auto device = engine::openDevice(options.device);
     if (!device) {
         invocation.fail(device.error(), protocol::NoDevice);
@@ -113,7 +126,7 @@ std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation) 
     }
     if (!device->note.empty()) std::fprintf(stderr, "%s\n", device->note.c_str());
     engine::setThreads(options.threads);
-    auto loaded = loadOn(device->device, options, invocation);
+    auto loaded = loadOn(device->device, std::move(*folder), options, invocation);
     if (loaded) return std::move(*loaded);
     invocation.fail(loaded.error(), codeOf(loaded.error()));
     return {};

@@ -33,6 +33,7 @@ void addAdapterVerbs(CLI::App& app, Invocation& invocation);    // merge
 void addMachineVerbs(CLI::App& app, Invocation& invocation);    // estimate, selftest, doctor
 void addScriptVerbs(CLI::App& app, Invocation& invocation);     // check-script
 void addLibraryVerbs(CLI::App& app, Invocation& invocation);    // library …, new
+void addPluginVerbs(CLI::App& app, Invocation& invocation);     // plugin trust, list, untrust
 void addTrainVerbs(CLI::App& app, Invocation& invocation);      // child
 
 } // namespace celloom::app

@@ -60,6 +60,8 @@ const CellRegistry& CellRegistry::standard() {
         addArithmeticCells(out);
         addImageCells(out);
         addRoutingCells(out);
+        addScriptCells(out);
+        addPluginCells(out);
         return out;
     }();
     return registry;
@@ -70,7 +72,18 @@ void CellRegistry::add(const std::string& type, Factory factory) {
     m_factories.emplace(type, std::move(factory));
 }
 
+void CellRegistry::replace(const std::string& type, Factory factory) {
+    CELLOOM_CHECK(m_factories.contains(type));
+    m_factories[type] = std::move(factory);
+}
+
+void CellRegistry::addOwn(const std::string& name, Factory factory) {
+    CELLOOM_CHECK(m_own.emplace(name, std::move(factory)).second);
+}
+
 std::unique_ptr<Cell> CellRegistry::make(const graph::CellInstance& instance) const {
+    if (instance.type == "Plugin" && instance.text("library").empty())
+        if (const auto own = m_own.find(instance.text("cell")); own != m_own.end()) return own->second(instance);
     const auto found = m_factories.find(instance.type);
     return found == m_factories.end() ? nullptr : found->second(instance);
 }

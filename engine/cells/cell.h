@@ -97,12 +97,20 @@ public:
     template <class T> void add(const std::string& type) {
         add(type, [](const graph::CellInstance& instance) { return std::make_unique<T>(instance); });
     }
-    /// Null where the type is unknown.
+    /// Another computation of a type that is there.
+    void replace(const std::string& type, Factory factory);
+    /// A cell of this program itself, which graphs name as {"type": "Plugin", "params": {"cell": NAME, …}} without a library: it needs no entry in
+    /// the catalogue, since such a cell declares its ports and weights.
+    void addOwn(const std::string& name, Factory factory);
+    template <class T> void addOwn(const std::string& name) {
+        addOwn(name, [](const graph::CellInstance& instance) { return std::make_unique<T>(instance); });
+    }
+    /// Null where the type is unknown. Throws CellError where a cell's own code refuses to be made.
     std::unique_ptr<Cell> make(const graph::CellInstance& instance) const;
     std::vector<std::string> types() const;
 
 private:
-    std::map<std::string, Factory> m_factories;
+    std::map<std::string, Factory> m_factories, m_own;
 };
 
 /// Mixes numbers into one seed (splitmix64), so that neighbouring seeds give unrelated streams.
@@ -118,5 +126,7 @@ void addShapeCells(CellRegistry& registry);
 void addArithmeticCells(CellRegistry& registry);
 void addImageCells(CellRegistry& registry);
 void addRoutingCells(CellRegistry& registry);
+void addScriptCells(CellRegistry& registry);
+void addPluginCells(CellRegistry& registry);
 
 } // namespace celloom::engine

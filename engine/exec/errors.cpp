@@ -1,6 +1,8 @@
 // LibTorch's exceptions as errors that a user can read.
 #include "engine/exec/network.h"
 
+#include "engine/cells/cell_error.h"
+
 #include <algorithm>
 #include <c10/util/Exception.h>
 #include <cstdio>
@@ -76,6 +78,7 @@ std::string plainMemoryText(const std::string& text) {
 } // namespace
 
 Error errorOf(const std::exception& exception, const std::string& place) {
+    if (const auto* told = dynamic_cast<const CellError*>(&exception)) return {told->error.message, told->error.hint, told->error.place.empty() ? place : told->error.place};
     const auto* fromTorch = dynamic_cast<const c10::Error*>(&exception);
     std::string text = fromTorch ? fromTorch->what_without_backtrace() : exception.what();
     for (char& c : text)

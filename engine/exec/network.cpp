@@ -342,7 +342,7 @@ Result<std::unique_ptr<Network>> Network::create(graph::ExpandedModel model, con
             const CellInstance& instance = state->model.cells[index];
             const recipe::Treatment& treated = treatment.cells[index];
             place = instance.path;
-            auto cell = (registry ? *registry : CellRegistry::standard()).make(instance);
+            auto cell = (registry ? *registry : options.cells ? *options.cells : CellRegistry::standard()).make(instance);
             if (!cell) return fail("has the type " + instance.type + ", which this engine cannot compute.", {}, instance.path);
             std::vector<at::Tensor> weights;
             for (const WeightSpec& spec : instance.weights) {

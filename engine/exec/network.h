@@ -20,6 +20,7 @@
 
 namespace celloom::engine {
 
+class CellRegistry;
 class KeyValueCache;
 
 /// Letters in shapes: B batch, T sequence, V vocabulary.
@@ -49,6 +50,7 @@ struct NetworkOptions {
     bool initialise = true; // false: the base's parameters are allocated but not filled (a checkpoint follows)
     at::ScalarType baseType = at::kFloat; // in which frozen parameters are kept
     std::vector<std::string> allow, deny; // of recipe::PrecisionSettings
+    std::shared_ptr<const CellRegistry> cells = nullptr; // the cells' computations, such as trusted plugins'; null: the catalogue's
 };
 
 at::ScalarType scalarTypeOf(recipe::FloatType type);
@@ -97,13 +99,11 @@ struct ForwardOptions {
     KeyValueCache* cache = nullptr;
 };
 
-class CellRegistry;
-
 /// A network has its parameters, which the optimizer changes, and beside them adapters that are swapped while it lives.
 class Network {
 public:
     /// Weights are drawn parameter by parameter from (seed, path), on the CPU: the same on every device, and unmoved when a cell is added
-    /// elsewhere. The row of an Embedding's padding_idx starts at 0. `registry`: the cells' computations; null: the catalogue's.
+    /// elsewhere. The row of an Embedding's padding_idx starts at 0. `registry`: as NetworkOptions::cells, which it goes before.
     static Result<std::unique_ptr<Network>> create(graph::ExpandedModel model, const recipe::TreatmentTable& treatment,
                                                    const NetworkOptions& options, const CellRegistry* registry = nullptr);
     ~Network();

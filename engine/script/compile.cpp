@@ -1,6 +1,7 @@
 // A source becomes functions: names that it does not define are looked up here, errors become problems with places.
 #include "engine/script/compiler.h"
 
+#include "engine/train/run_reporter.h"
 #include "models/base/text.h"
 
 #include <torch/csrc/jit/api/function_impl.h>
@@ -27,6 +28,7 @@ std::size_t offsetIn(const ScriptSource& source, const SourceRange& range) {
 }
 
 ScriptProblem problemAtRange(const ScriptSource& source, const SourceRange& range, std::string message, std::string hint = {}) {
+    if (!range.source()) return {std::move(message), std::move(hint), 0, 0, 1, {}, false};
     return problemAt(source.text, offsetIn(source, range), range.size(), std::move(message), std::move(hint));
 }
 
@@ -48,7 +50,11 @@ struct ModuleName : SugaredValue {
         }
         if (field == "nn" || field == "functional" || field == "linalg") return std::make_shared<ModuleName>(module, written + "." + field);
         const auto close = nearest(field, operatorNames(module));
-        throw ErrorReport(range) << written << "." << field << " is not available in typed code." << (close.empty() ? "" : " Did you mean " + joined(close) + "?");
+        const bool isClass = written.starts_with("nn") && !field.empty() && field[0] >= 'A' && field[0] <= 'Z';
+        throw ErrorReport(range) << written << "." << field << " is not available in typed code."
+                                 << (isClass         ? " Cells inside a typed cell are not: declare weights and compute with them, or wire such a cell to this one."
+                                     : close.empty() ? std::string()
+                                                     : " Did you mean " + joined(close) + "?");
     }
     std::string module, written;
 };
@@ -74,7 +80,8 @@ struct Names : Resolver {
 
     std::shared_ptr<SugaredValue> resolveValue(const std::string& name, GraphFunction& method, const SourceRange& range) override {
         static const std::map<std::string, std::string> kModules{{"torch", "torch"}, {"math", "math"}, {"np", "numpy"}, {"numpy", "numpy"}, {"mnp", "numpy"},
-                                                                 {"ops", "ops"},     {"F", "ops"},     {"P", "ops"},    {"mint", "ops"},    {"time", "time"}};
+                                                                 {"ops", "ops"},     {"F", "ops"},     {"P", "ops"},    {"mint", "mint"},   {"time", "time"},
+                                                                 {"nn", "nn"}};
         if (const auto found = values.find(name); found != values.end()) {
             use(name, found->second, range);
             return std::make_shared<SimpleValue>(method.graph()->insertConstant(toIValue(found->second), range));
@@ -115,6 +122,7 @@ public:
 
     /// Which definition counts, and what it is.
     void choose() {
+        if (m_spec.cell) return chooseCell();
         for (const ScriptDefinition& definition : m_source.definitions) {
             if (!definition.isClass) continue;
             if (m_main) throw Refused{problemAt(m_source.text, definition.begin, 5, "A second class.", "One script holds one callback or metric; add another script.")};
@@ -132,13 +140,31 @@ public:
         m_report.kind = m_main->base == "Metric" ? ScriptKind::Metric : ScriptKind::Callback;
     }
 
+    /// A class with construct, or construct at the left margin.
+    void chooseCell() {
+        static constexpr const char* kForm = "Write def construct(self, x): and return what the cell gives.";
+        m_report.kind = ScriptKind::Cell;
+        for (const ScriptDefinition& definition : m_source.definitions) {
+            const bool isConstruct = !definition.isClass && (definition.name == "construct" || definition.name == "forward");
+            if (!definition.isClass && !isConstruct) continue; // a function that it calls
+            if (m_main)
+                throw Refused{problemAt(m_source.text, definition.begin, definition.isClass ? 5 : 3, "A second " + std::string(definition.isClass ? "class." : "construct."),
+                                        "One Script cell holds one; add another cell.")};
+            m_main = &definition;
+        }
+        if (!m_main) throw Refused{{"There is no construct.", kForm, 1, 1, 1, {}, false}};
+        m_report.definition = m_main->name;
+        if (m_main->isClass && !m_main->base.empty() && m_main->base != "Cell" && m_main->base != "Module")
+            throw Refused{problemAt(m_source.text, m_main->begin, 5, "The class " + m_main->name + " derives from " + m_main->base + ".", "A cell derives from nn.Cell.")};
+    }
+
     Compiled compile(bool isWidening) {
         Compiled out;
         out.unit = std::make_shared<CompilationUnit>();
         auto names = std::make_shared<Names>(m_source, m_values);
         try {
             defineHelpers(out, names, isWidening);
-            if (m_main->isClass) defineClass(out, names, isWidening);
+            if (m_main->isClass || m_spec.cell) defineClass(out, names, isWidening);
             else defineSchedule(out, names, isWidening);
         } catch (...) {
             m_report.names = names->used;
@@ -149,8 +175,10 @@ public:
     }
 
     void check(Compiled& compiled) {
+        if (m_spec.cell) checkConstruct(compiled);
         for (const auto& [name, function] : compiled.functions) checkFunction(*function);
         for (Function* function : m_helpers) checkFunction(*function);
+        if (m_spec.cell) checkKept(compiled);
         for (const auto& [name, function] : compiled.functions) costOf(*function);
         for (const auto& [name, function] : compiled.functions) insertGuards(*toGraphFunction(*function).graph());
         for (Function* function : m_helpers) insertGuards(*toGraphFunction(*function).graph());
@@ -174,9 +202,14 @@ private:
     void defineClass(Compiled& out, const std::shared_ptr<Names>& names, bool isWidening) {
         const ParsedClass parsed = parseClass(m_source, *m_main, kFile, options(isWidening));
         checkMethods(parsed);
+        if (m_spec.cell) out.construct = constructOf(parsed).name().name();
         collectArguments(out, parsed.methods.front(), *names);
         out.type = c10::ClassType::create(c10::QualifiedName("__celloom__." + m_main->name), out.unit, /*is_module=*/false);
         out.unit->register_type(out.type);
+        if (m_spec.cell) {
+            for (const graph::DeclaredPort& weight : m_spec.cell->weights) out.type->addAttribute(weight.name, c10::TensorType::get());
+            out.type->addAttribute("training", c10::BoolType::get());
+        }
         const SimpleSelf self(out.type);
         const std::vector<ResolverPtr> resolvers(parsed.methods.size(), names);
         out.unit->define(*out.type->name(), {}, {}, parsed.methods, resolvers, &self);
@@ -205,7 +238,97 @@ private:
             if (def.decl().params().size() == 0) throw Refused{problemAtRange(m_source, def.name().range(), "A method's first parameter is self.", "Write def " + name + "(self, …).")};
         }
         if (m_report.kind == ScriptKind::Metric) return checkMetric(parsed, names);
+        if (m_report.kind == ScriptKind::Cell) return checkCell(parsed);
         checkCallback(parsed, names);
+    }
+
+    /// construct, or PyTorch's forward.
+    Def constructOf(const ParsedClass& parsed) const {
+        std::optional<Def> found;
+        for (const Def& def : parsed.methods) {
+            if (def.name().name() != "construct" && def.name().name() != "forward") continue;
+            if (found) throw Refused{problemAtRange(m_source, def.name().range(), "The class has both construct and forward.", "Keep one of the two.")};
+            found = def;
+        }
+        if (!found) throw Refused{problemAtRange(m_source, parsed.range, "The class has no construct.", "Write def construct(self, x): and return what the cell gives.")};
+        return *found;
+    }
+
+    /// A parameter for each input, in their order.
+    void checkCell(const ParsedClass& parsed) {
+        const Def construct = constructOf(parsed);
+        const SourceRange place = construct.name().range();
+        std::vector<std::string> ports, parameters;
+        for (const graph::DeclaredPort& port : m_spec.cell->inputs) ports.push_back(port.name);
+        for (const Param& param : parametersOf(construct, true)) parameters.push_back(param.ident().name());
+        if (m_source.starParameters.contains(offsetIn(m_source, place))) return; // *inputs
+        const std::string name = construct.name().name();
+        if (parameters.size() != ports.size())
+            throw Refused{problemAtRange(m_source, place, name + " takes " + counted(std::ssize(parameters), "input") + ", but the cell declares " +
+                                                              (ports.empty() ? std::string("none") : std::to_string(ports.size()) + ": " + joined(ports)) + ".",
+                                         "Write def " + name + "(" + joined(withSelf(ports)) + "):, or change inputs.")};
+        if (parameters != ports && std::is_permutation(ports.begin(), ports.end(), parameters.begin()))
+            throw Refused{problemAtRange(m_source, place, name + " takes the inputs in another order than the cell declares: " + joined(ports) + ".", "Bring them into one order.")};
+    }
+    static std::vector<std::string> withSelf(std::vector<std::string> names) {
+        names.insert(names.begin(), "self");
+        return names;
+    }
+
+    /// What a cell gives has the number of its outputs, as far as that can be told; nothing is kept between two passes.
+    void checkConstruct(const Compiled& compiled) {
+        Function* construct = compiled.functions.at(compiled.construct);
+        const auto& schema = construct->getSchema();
+        const std::size_t outputs = m_spec.cell->outputs.size();
+        const c10::TypePtr& type = schema.returns().at(0).type();
+        const auto wrong = [&](const std::string& what) {
+            return Refused{problemAt(m_source.text, m_source.text.find(compiled.construct, m_main->begin), compiled.construct.size(),
+                                     compiled.construct + " gives " + what + ", but the cell declares " + counted(static_cast<std::int64_t>(outputs), "output") + ".",
+                                     outputs == 1 ? "Return one tensor." : "Return a tensor for each output: return a, b.")};
+        };
+        if (const auto tuple = type->cast<c10::TupleType>()) {
+            for (const auto& element : tuple->elements())
+                if (element->kind() != c10::TypeKind::TensorType) throw wrong("a " + element->annotation_str());
+            if (tuple->elements().size() != outputs) throw wrong(counted(std::ssize(tuple->elements()), "tensor"));
+            return;
+        }
+        if (type->isSubtypeOf(*c10::ListType::ofTensors())) return; // counted when it computes
+        if (type->kind() != c10::TypeKind::TensorType) throw wrong(type->kind() == c10::TypeKind::NoneType ? "nothing" : "a " + type->annotation_str());
+        if (outputs != 1) throw wrong("one tensor");
+    }
+
+    void checkKept(const Compiled& compiled) {
+        for (const auto& [name, function] : compiled.functions) checkSetters(*toGraphFunction(*function).graph()->block(), name);
+        for (std::size_t i = 0; i < compiled.type->numAttributes(); ++i) {
+            const auto kind = compiled.type->getAttribute(i)->kind();
+            if (kind != c10::TypeKind::ListType && kind != c10::TypeKind::DictType) continue;
+            const std::string name = compiled.type->getAttributeName(i);
+            throw Refused{problemAt(m_source.text, m_source.text.find("self." + name, m_main->begin), name.size() + 5, "self." + name + " is a list or a dict, which could change from pass to pass.",
+                                    "Keep a tuple: (1, 2, 3).")};
+        }
+    }
+    /// Where a method sets an attribute: these nodes do not know it.
+    std::size_t setterOf(const std::string& name, const std::string& method) const {
+        const std::string& text = m_source.text;
+        const std::size_t begin = std::min(text.find("def " + method, m_main->begin), text.size());
+        const std::regex setter("self\\." + name + "\\s*[-+*/%]?=[^=]");
+        std::smatch found;
+        return std::regex_search(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), found, setter) ? begin + static_cast<std::size_t>(found.position()) : begin;
+    }
+    void checkSetters(const Block& block, const std::string& method) {
+        const bool isInit = method == "__init__";
+        for (const Node* node : block.nodes()) {
+            for (const Block* inner : node->blocks()) checkSetters(*inner, method);
+            if (node->kind() != prim::SetAttr) continue;
+            const std::string name = node->s(attr::name);
+            const auto& weights = m_spec.cell->weights;
+            const bool isWeight = std::any_of(weights.begin(), weights.end(), [&](const graph::DeclaredPort& weight) { return weight.name == name; });
+            if (isInit && !isWeight && name != "training") continue;
+            throw Refused{problemAt(m_source.text, setterOf(name, method), name.size() + 5, isInit ? "self." + name + " is there already." : method + " keeps nothing: self." + name + " cannot be set.",
+                                         isInit     ? isWeight ? "It is declared among the weights: delete this line." : "It says whether the model trains: delete this line."
+                                         : isWeight ? "Weights change by training alone."
+                                                    : "Use a name without self., or set it in __init__.")};
+        }
     }
 
     void checkMetric(const ParsedClass& parsed, const std::set<std::string>& names) {
@@ -273,7 +396,7 @@ private:
     }
 
     void checkFunction(Function& function) {
-        checkOperators(*toGraphFunction(function).graph());
+        checkOperators(*toGraphFunction(function).graph(), m_report.kind);
     }
 
     /// Operations of the function and of all that it calls. TorchScript knows no recursion, but calls multiply.
@@ -386,6 +509,7 @@ Reading readable(std::string message) {
     message = replaced(std::move(message), "__torch__.torch.classes.celloom.", "");
     message = replaced(std::move(message), "__torch__.", "");
     message = replaced(std::move(message), "__celloom__.", "");
+    if (const auto mark = message.find("||"); mark != std::string::npos) return {trimmed(message.substr(0, mark)), trimmed(message.substr(mark + 2))}; // ours
     std::smatch found;
     static const std::regex noAttribute("'([A-Za-z_0-9]*)[^']*' object has no attribute or method '([^']*)'");
     if (std::regex_search(message, found, noAttribute)) {
@@ -476,7 +600,7 @@ ScriptProblem problemOf(const std::exception& exception, const ScriptSource& sou
         message = text.substr(0, first);
     }
     if (const std::size_t trace = message.find("Exception raised from"); trace != std::string::npos) message = message.substr(0, trace);
-    if (dynamic_cast<const std::bad_alloc*>(&exception)) message = "limit: the script asks for more memory than there is";
+    if (dynamic_cast<const std::bad_alloc*>(&exception) || message.find("allocate memory") != std::string::npos) message = "limit: the script asks for more memory than there is";
     const Reading reading = readable(trimmed(message));
     const auto mark = markIn(text, isRunning);
     if (!mark) return {reading.message, reading.hint, 0, 0, 1, {}, reading.isLimit};

@@ -26,6 +26,7 @@ struct SyntaxOptions {
     bool isWidening = false; // whole numbers that later hold others are numbers from the start
 };
 /// Throws jit::ErrorReport. `text` is the whole cleaned source.
+/// A cell's construct may stand at the left margin: a class around it is made up.
 ParsedClass parseClass(const ScriptSource& source, const ScriptDefinition& definition, const std::string& file, const SyntaxOptions& options);
 jit::Def parseFunction(const ScriptSource& source, const ScriptDefinition& definition, const std::string& file, const SyntaxOptions& options, bool isSchedule);
 /// Parameters of a method beside self, in order.
@@ -35,8 +36,8 @@ std::vector<jit::Param> parametersOf(const jit::Def& def, bool isMethod);
 
 /// Registers the guards; any number of calls.
 void registerGuards();
-/// Refuses operators that are not on the list. Throws jit::ErrorReport at the first.
-void checkOperators(const jit::Graph& graph);
+/// Refuses operators that are not on the list. Throws jit::ErrorReport at the first. In cells also what would make two passes differ, and `while`.
+void checkOperators(const jit::Graph& graph, ScriptKind kind);
 /// Puts guards into the graph: rounds of loops, lengths of texts and lists, sizes of tensors are counted while it runs.
 void insertGuards(jit::Graph& graph);
 /// Whether typed code may name this function of torch, math or numpy, and LibTorch's name for it.
@@ -47,6 +48,8 @@ std::vector<std::string> operatorNames(const std::string& module);
 class Budget {
 public:
     explicit Budget(const Script::Print& print);
+    /// A cell's: it may make tensors as large as those it is given, and take as long as they need, or `maxSeconds`.
+    explicit Budget(double maxSeconds);
     ~Budget();
     Budget(const Budget&) = delete;
     Budget& operator=(const Budget&) = delete;
@@ -78,6 +81,7 @@ struct Compiled {
     c10::ClassTypePtr type;                     // null: a function
     std::map<std::string, jit::Function*> functions; // methods, or the schedule under its name
     std::vector<c10::IValue> arguments;         // of __init__, beside self
+    std::string construct;                      // of a cell: "construct" or "forward"
     ScriptReport report;
 };
 ScriptResult<Compiled> compileSource(const ScriptSource& source, const ScriptSpec& spec, ScriptReport* report);

@@ -29,6 +29,9 @@ struct Limits {
     int prints = 0;
     std::chrono::steady_clock::time_point start;
     const Script::Print* print = nullptr;
+    double maxSeconds = kMaxSeconds;
+    std::int64_t maxNewElements = kMaxNewElements;
+    bool isTimed = false; // at each operation: a trial's
 };
 thread_local std::optional<Limits> limits; // of the call that this thread makes
 
@@ -44,8 +47,35 @@ const std::set<std::string>& tensorFunctions() {
         "one_hot", "ones", "ones_like", "permute", "pow", "prod", "quantile", "ravel", "reciprocal", "relu", "remainder", "repeat", "reshape", "roll", "round", "rsqrt", "searchsorted",
         "select", "sigmoid", "sign", "silu", "sin", "sinh", "size", "softmax", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "sub", "subtract", "sum", "swapaxes",
         "t", "tan", "tanh", "tensor", "tile", "topk", "trace", "transpose", "tril", "triu", "true_divide", "trunc", "unbind", "unique_consecutive", "unsqueeze", "var", "view", "where",
-        "xlogy", "zeros", "zeros_like"};
+        "xlogy", "zeros", "zeros_like",
+        // what cells are made of
+        "adaptive_avg_pool1d", "adaptive_avg_pool2d", "addbmm", "addcdiv", "addcmul", "addmm", "avg_pool1d", "avg_pool2d", "baddbmm", "bilinear", "celu", "clamp_max", "clamp_min",
+        "constant_pad_nd", "conv1d", "conv2d", "conv3d", "cosine_embedding_loss", "cross", "cumulative_trapezoid", "cdist", "deg2rad", "einsum", "elu", "embedding", "erfc", "exp2",
+        "frac", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hstack", "inner", "kron", "layer_norm", "leaky_relu", "linear", "linalg_norm",
+        "linalg_vector_norm", "log_sigmoid", "logcumsumexp", "max_pool1d", "max_pool2d", "mish", "moveaxis", "mT", "mH", "numpy_T", "outer", "pad", "prelu", "reflection_pad1d",
+        "reflection_pad2d", "relu6", "replication_pad1d", "replication_pad2d", "rms_norm", "rot90", "sinc", "softplus", "softshrink", "std_mean", "swapdims", "take_along_dim", "tanhshrink",
+        "tensor_split", "tensordot", "threshold", "tril_indices", "triu_indices", "unflatten", "unfold", "var_mean", "vdot", "vstack", "repeat_interleave", "selu"};
     return list;
+}
+
+/// What typed cells cannot use, and what to do instead (behind ||): two passes over one batch give the same numbers.
+std::optional<std::string> refusalInCells(const Node& node) {
+    switch (node.kind()) {
+    case prim::Print:
+        return "print is not available in a cell.||Look at its wires with probe.";
+    case aten::warn:
+        return "Warnings are not available in a cell.||Delete the line.";
+    case aten::empty_like:
+        return "empty_like holds whatever was in memory.||Use zeros_like.";
+    case prim::Loop: {
+        const auto rounds = toIValue(node.inputs()[0]);
+        if (rounds && rounds->isInt() && rounds->toInt() == std::numeric_limits<std::int64_t>::max()) return "while is not available in a cell.||Write for i in range(n).";
+        return {};
+    }
+    default:
+        if (node.kind() == Symbol::fromQualString("celloom::now")) return "The time is not available in a cell: two passes would differ.||Delete it.";
+        return {};
+    }
 }
 
 /// Operators that the compiler makes of other syntax: signs, indices, methods of numbers, texts, lists and dicts.
@@ -88,8 +118,10 @@ std::string plainName(const Node& node) {
     return name.starts_with("aten::") ? name.substr(6) : name;
 }
 
-void checkBlock(const Block& block) {
+void checkBlock(const Block& block, ScriptKind kind) {
     for (const Node* node : block.nodes()) {
+        if (kind == ScriptKind::Cell)
+            if (const auto refusal = refusalInCells(*node)) throw ErrorReport(node->sourceRange()) << *refusal;
         const std::string name = node->kind().toQualString();
         if (!isAllowed(name)) {
             const std::string plain = plainName(*node);
@@ -97,7 +129,7 @@ void checkBlock(const Block& block) {
             throw ErrorReport(node->sourceRange()) << (isInPlace ? "Tensors are not changed in place here ('" : "'") << plain
                                                    << (isInPlace ? "')." : "' is not available in typed code.");
         }
-        for (const Block* inner : node->blocks()) checkBlock(*inner);
+        for (const Block* inner : node->blocks()) checkBlock(*inner, kind);
     }
 }
 
@@ -105,12 +137,16 @@ void checkBlock(const Block& block) {
 
 [[noreturn]] void exceeded(const std::string& what) { throw std::runtime_error("limit: " + what); }
 
+void checkTime() {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - limits->start).count() > limits->maxSeconds)
+        exceeded("one call took more than " + numberText(limits->maxSeconds) + " seconds");
+}
+
 Operation tick(const Node*) {
     return [](Stack&) {
         if (!limits) return;
         if (++limits->rounds > kMaxRounds) exceeded("loops ran more than " + std::to_string(kMaxRounds) + " rounds in one call");
-        if (limits->rounds % 4096 == 0 && std::chrono::duration<double>(std::chrono::steady_clock::now() - limits->start).count() > kMaxSeconds)
-            exceeded("one call took more than " + std::to_string(static_cast<int>(kMaxSeconds)) + " seconds");
+        if (limits->rounds % 4096 == 0) checkTime();
     };
 }
 
@@ -133,6 +169,7 @@ std::int64_t lengthOf(const c10::IValue& value) {
 Operation bound(const Node*) {
     return [](Stack& stack) {
         const c10::IValue value = pop(stack);
+        if (limits && limits->isTimed) checkTime();
         if (value.isString() || value.isTensor() || value.isGenericDict()) return checkSize(value);
         if (value.isList() && static_cast<std::int64_t>(value.toList().size()) > kMaxItems) exceeded("a list grew longer than " + std::to_string(kMaxItems) + " items");
     };
@@ -151,11 +188,12 @@ Operation boundProduct(const Node*) {
 Operation boundNew(const Node*) {
     return [](Stack& stack) {
         const c10::IValue size = pop(stack);
+        const std::int64_t most = limits ? limits->maxNewElements : kMaxNewElements;
         std::int64_t elements = 1;
         const std::vector<std::int64_t> dims = size.isIntList() ? size.toIntVector() : std::vector<std::int64_t>{size.isInt() ? size.toInt() : 1};
         for (const std::int64_t dim : dims)
-            if (dim > 0 && (elements = dim > kMaxNewElements / elements ? kMaxNewElements + 1 : elements * dim) > kMaxNewElements)
-                exceeded("a new tensor would have more than " + std::to_string(kMaxNewElements) + " elements");
+            if (dim > 0 && (elements = dim > most / elements ? most + 1 : elements * dim) > most)
+                exceeded("a new tensor would have more than " + std::to_string(most) + " elements");
     };
 }
 
@@ -233,7 +271,7 @@ void registerGuards() {
     static_cast<void>(isDone);
 }
 
-void checkOperators(const Graph& graph) { checkBlock(*graph.block()); }
+void checkOperators(const Graph& graph, ScriptKind kind) { checkBlock(*graph.block(), kind); }
 
 void insertGuards(Graph& graph) {
     guardBlock(graph, graph.block());
@@ -243,7 +281,10 @@ void insertGuards(Graph& graph) {
 
 std::optional<std::string> operatorFor(const std::string& module, const std::string& name) {
     static const std::map<std::string, std::string> kNumpy{{"absolute", "aten::abs"}, {"concatenate", "aten::cat"}, {"power", "aten::pow"}, {"greater", "aten::gt"},
-                                                           {"less", "aten::lt"},      {"multiply", "aten::mul"},    {"divide", "aten::div"}, {"array", "aten::tensor"}};
+                                                           {"less", "aten::lt"},      {"multiply", "aten::mul"},    {"divide", "aten::div"}, {"array", "aten::tensor"},
+                                                           {"expand_dims", "aten::unsqueeze"}};
+    // MindSpore's ops.transpose takes all axes, NumPy's too; PyTorch's and mint's two of them.
+    if (name == "transpose" && (module == "ops" || module == "numpy")) return "aten::permute";
     if (module == "time") return name == "time" ? std::optional<std::string>("celloom::now") : std::nullopt;
     if (module == "math") return mathFunctions().contains(name) ? std::optional<std::string>("aten::" + name) : std::nullopt;
     if (tensorFunctions().contains(name)) return "aten::" + name;
@@ -259,6 +300,7 @@ std::vector<std::string> operatorNames(const std::string& module) {
 }
 
 Budget::Budget(const Script::Print& print) { limits = Limits{0, 0, std::chrono::steady_clock::now(), &print}; }
+Budget::Budget(double maxSeconds) { limits = Limits{.start = std::chrono::steady_clock::now(), .maxSeconds = maxSeconds, .maxNewElements = kMaxElements, .isTimed = maxSeconds < 1e9}; }
 Budget::~Budget() { limits.reset(); }
 
 } // namespace celloom::engine::script

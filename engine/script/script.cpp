@@ -128,7 +128,19 @@ std::int64_t sizeOf(const c10::IValue& value) {
 
 } // namespace
 
-const char* toString(ScriptKind kind) { return kind == ScriptKind::Callback ? "callback" : kind == ScriptKind::Metric ? "metric" : "schedule"; }
+const char* toString(ScriptKind kind) {
+    switch (kind) {
+    case ScriptKind::Callback:
+        return "callback";
+    case ScriptKind::Metric:
+        return "metric";
+    case ScriptKind::Schedule:
+        return "schedule";
+    case ScriptKind::Cell:
+        break;
+    }
+    return "cell";
+}
 
 const std::vector<std::string>& callbackEvents() {
     static const std::vector<std::string> list{"on_train_begin", "on_train_epoch_begin", "on_train_step_begin", "on_train_step_end", "on_train_epoch_end", "on_train_end",
@@ -183,6 +195,7 @@ Script::Script(std::unique_ptr<Data> data) : m_data(std::move(data)) {}
 Script::~Script() = default;
 
 ScriptResult<std::unique_ptr<Script>> Script::compile(const ScriptSpec& spec, ScriptReport* report) {
+    CELLOOM_CHECK(!spec.cell);
     auto source = readScriptSource(spec.code);
     if (!source) return tl::unexpected(source.error());
     auto compiled = script::compileSource(*source, spec, report);

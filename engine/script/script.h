@@ -1,10 +1,12 @@
 // Callbacks, metrics and schedules typed by the user, compiled by LibTorch's TorchScript front end: what a source is, and how it is called.
+// Typed cells go the same way: cell_script.h.
 // The source is read by source.h, held to an allow-list of operators, and bounded in loops, texts and lists. A hostile source may cost
 // memory while it compiles: try it first as trial.h does.
 #pragma once
 
 #include "engine/script/source.h"
 #include "engine/train/callback.h"
+#include "models/graph/expand.h"
 
 #include <functional>
 #include <memory>
@@ -14,16 +16,23 @@
 
 namespace celloom::engine {
 
+/// What a cell declares beside its code: ports in order, weights by name.
+struct ScriptPorts {
+    std::vector<graph::DeclaredPort> inputs, outputs, weights;
+};
+
 /// What the user typed. `values` give the free names ("initial_lr") and the constructor's parameters; they win over the source's constants.
 struct ScriptSpec {
     std::string name, code;
-    std::map<std::string, ScriptValue> values;
+    std::map<std::string, ScriptValue> values = {};
+    std::optional<ScriptPorts> cell = {}; // the source is a cell's
 };
 
 enum class ScriptKind {
     Callback, // class X(Callback): methods on_train_begin … end
     Metric,   // class X(Metric): clear, update(predictions, labels), eval
-    Schedule  // def f(lr, cur_step_num): MindSpore's LearningRateScheduler
+    Schedule, // def f(lr, cur_step_num): MindSpore's LearningRateScheduler
+    Cell      // def construct(self, x), or class X(nn.Cell) with it
 };
 const char* toString(ScriptKind kind);
 
@@ -54,7 +63,7 @@ class Script {
 public:
     using Print = std::function<void(const std::string& line)>;
 
-    /// Compiles and constructs. `report`, where given, is filled as far as the source could be read, also on failure.
+    /// Compiles and constructs; no cells, which cell_script.h has. `report`, where given, is filled as far as the source could be read, also on failure.
     static ScriptResult<std::unique_ptr<Script>> compile(const ScriptSpec& spec, ScriptReport* report = nullptr);
     ~Script();
 

@@ -123,7 +123,7 @@ bool Reader::checkBytes() {
     std::string& all = m_out.text;
     if (all.starts_with("\xEF\xBB\xBF")) all.erase(0, 3);
     if (all.size() > m_limits.maxBytes) {
-        m_problem = ScriptProblem{"The source is longer than " + std::to_string(m_limits.maxBytes >> 10) + " KiB.", "Callbacks and metrics are short.", 0, 0, 1, {}, false};
+        m_problem = ScriptProblem{"The source is longer than " + std::to_string(m_limits.maxBytes >> 10) + " KiB.", "Typed code is short.", 0, 0, 1, {}, false};
         return false;
     }
     if (!isUtf8(all)) {
@@ -135,7 +135,7 @@ bool Reader::checkBytes() {
     for (std::size_t i = 0; i < all.size(); ++i)
         if (static_cast<unsigned char>(all[i]) < ' ' && all[i] != '\n' && all[i] != '\t') return refuse(i, 1, "A control character stands here.", "Delete it.");
     if (static_cast<std::size_t>(std::count(all.begin(), all.end(), '\n')) > m_limits.maxLines) {
-        m_problem = ScriptProblem{"The source has more than " + std::to_string(m_limits.maxLines) + " lines.", "Callbacks and metrics are short.", 0, 0, 1, {}, false};
+        m_problem = ScriptProblem{"The source has more than " + std::to_string(m_limits.maxLines) + " lines.", "Typed code is short.", 0, 0, 1, {}, false};
         return false;
     }
     if (all.empty() || all.back() != '\n') all += '\n';
@@ -437,7 +437,7 @@ bool Reader::readClass() {
         }
         ++i;
     }
-    if (!is(i, ":") || i + 1 != m_line.size()) return refuse(m_line.back(), "A class begins with \"class Name(Callback):\".", "Its methods follow, indented.");
+    if (!is(i, ":") || i + 1 != m_line.size()) return refuse(m_line.back(), "A class begins with \"class Name(Callback):\", or Metric, or nn.Cell.", "Its methods follow, indented.");
     m_out.definitions.push_back(std::move(definition));
     return true;
 }

@@ -85,6 +85,19 @@ TreeRef withTypeName(const TreeRef& tree) {
     return Compound::create(TK_SUBSCRIPT, tree->range(), {variable(value->range(), proper).tree(), lastOf(tree, 1)});
 }
 
+/// MindSpore's and NumPy's axis, keep_dims and keepdims are LibTorch's dim and keepdim, in calls of ops.f(…) and x.f(…).
+TreeRef withKeywords(const TreeRef& tree) {
+    const Apply apply(tree);
+    if (apply.callee().kind() != '.' || attributeOf(apply.callee().tree())) return tree;
+    std::vector<Attribute> attributes;
+    for (const Attribute& attribute : apply.attributes()) {
+        const std::string name = attribute.name().name();
+        const char* proper = name == "axis" ? "dim" : name == "keep_dims" || name == "keepdims" ? "keepdim" : nullptr;
+        attributes.push_back(proper ? Attribute::create(attribute.range(), Ident::create(attribute.name().range(), proper), attribute.value().tree()) : attribute);
+    }
+    return Apply::create(apply.range(), apply.callee(), apply.inputs(), List<Attribute>::create(apply.range(), attributes)).tree();
+}
+
 TreeRef brought(const TreeRef& tree) {
     if (tree->isAtom()) return tree;
     const TreeRef inner = tree->map(brought);
@@ -100,6 +113,8 @@ TreeRef brought(const TreeRef& tree) {
         return rateSetter(inner).value_or(inner);
     case TK_SUBSCRIPT:
         return withTypeName(inner);
+    case TK_APPLY:
+        return withKeywords(inner);
     default:
         return inner;
     }
@@ -231,7 +246,7 @@ Def typed(const Def& def, const std::string& star, const SyntaxOptions& options)
             if (const auto found = options.values.find(parameter); found != options.values.end()) return typeOf(param.range(), found->second);
             return defaultType(param).value_or(variable(param.range(), "float"));
         }
-        if (options.kind == ScriptKind::Metric) return defaultType(param); // Tensor otherwise
+        if (options.kind == ScriptKind::Metric || options.kind == ScriptKind::Cell) return defaultType(param); // Tensor otherwise
         if (isEvent(name)) return variable(param.range(), "RunContext");
         return defaultType(param).value_or(variable(param.range(), "float"));
     });
@@ -250,6 +265,63 @@ Stmt withListType(const Stmt& statement) {
     const Expr number = variable(range, "float");
     const Expr type = value.kind() == TK_LIST_LITERAL ? subscript(range, "List", {number}) : subscript(range, "Dict", {variable(range, "str"), number});
     return Assign::create(statement.range(), assign.lhs_list(), assign.rhs(), Maybe<Expr>::create(range, type));
+}
+
+// ---- operations as objects, in cells ----
+
+/// What self.softmax = nn.Softmax(axis=-1) stands for: a function, and a keyword that each call is given.
+struct OperationObject {
+    std::string function, keyword;
+    std::optional<Expr> value; // of the keyword
+};
+
+/// MindSpore's and PyTorch's classes that are a function of LibTorch, and the keyword that their only parameter is, where they have one. Those whose
+/// defaults differ between the two (GELU, LeakyReLU) are left out.
+const std::map<std::string, std::pair<std::string, std::string>>& operationClasses() {
+    static const std::map<std::string, std::pair<std::string, std::string>> list{
+        {"ReLU", {"relu", ""}},        {"Sigmoid", {"sigmoid", ""}},   {"Tanh", {"tanh", ""}},      {"SiLU", {"silu", ""}},         {"Mish", {"mish", ""}},       {"Softmax", {"softmax", "dim"}},
+        {"LogSoftmax", {"log_softmax", "dim"}},                        {"MatMul", {"matmul", ""}},  {"BatchMatMul", {"matmul", ""}}, {"Add", {"add", ""}},         {"Sub", {"sub", ""}},
+        {"Mul", {"mul", ""}},          {"Div", {"div", ""}},           {"RealDiv", {"div", ""}},    {"Pow", {"pow", ""}},           {"Exp", {"exp", ""}},         {"Log", {"log", ""}},
+        {"Sqrt", {"sqrt", ""}},        {"Rsqrt", {"rsqrt", ""}},       {"Square", {"square", ""}},  {"Abs", {"abs", ""}},           {"Neg", {"neg", ""}},         {"Erf", {"erf", ""}},
+        {"Sin", {"sin", ""}},          {"Cos", {"cos", ""}},           {"Maximum", {"maximum", ""}}, {"Minimum", {"minimum", ""}},  {"Reshape", {"reshape", ""}}, {"Transpose", {"permute", ""}},
+        {"ExpandDims", {"unsqueeze", ""}},                             {"Tile", {"tile", ""}},      {"Select", {"where", ""}},      {"Greater", {"gt", ""}},      {"Less", {"lt", ""}},
+        {"Equal", {"eq", ""}},         {"Concat", {"cat", "dim"}},     {"Stack", {"stack", "dim"}}, {"ReduceSum", {"sum", "keepdim"}}, {"ReduceMean", {"mean", "keepdim"}},
+        {"ReduceMax", {"amax", "keepdim"}},                            {"ReduceMin", {"amin", "keepdim"}}};
+    return list;
+}
+
+/// nn.Softmax(-1) or ops.ReduceMean(keep_dims=True), as brought() leaves them.
+std::optional<OperationObject> operationOf(const Expr& value) {
+    if (value.kind() != TK_APPLY) return {};
+    const Apply apply(value.tree());
+    if (apply.callee().kind() != '.') return {};
+    const auto found = operationClasses().find(Select(apply.callee().tree()).selector().name());
+    if (found == operationClasses().end()) return {};
+    OperationObject out{found->second.first, found->second.second, {}};
+    const std::size_t given = apply.inputs().size() + apply.attributes().size();
+    if (given > (out.keyword.empty() ? 0u : 1u) || (apply.attributes().size() == 1 && apply.attributes()[0].name().name() != out.keyword))
+        throw ErrorReport(value.range()) << found->first << " takes " << (out.keyword.empty() ? "nothing" : out.keyword == "dim" ? "axis alone" : "keep_dims alone") << " here.";
+    if (apply.inputs().size() == 1) out.value = apply.inputs()[0];
+    else if (apply.attributes().size() == 1) out.value = apply.attributes()[0].value();
+    else if (out.function == "softmax" || out.function == "log_softmax") out.value = Expr(Const::create(value.range(), "-1").tree()); // MindSpore's default
+    return out;
+}
+
+/// self.softmax(x) as torch.softmax(x, dim=-1).
+TreeRef withOperations(const TreeRef& tree, const std::map<std::string, OperationObject>& operations) {
+    if (tree->isAtom()) return tree;
+    const TreeRef inner = tree->map([&](const TreeRef& child) { return withOperations(child, operations); });
+    if (inner->kind() != TK_APPLY) return inner;
+    const Apply apply(inner);
+    const auto name = attributeOf(apply.callee().tree());
+    const auto found = name ? operations.find(*name) : operations.end();
+    if (found == operations.end()) return inner;
+    const SourceRange& range = apply.callee().range();
+    std::vector<Attribute> attributes;
+    for (const Attribute& attribute : apply.attributes()) attributes.push_back(attribute);
+    if (found->second.value) attributes.push_back(Attribute::create(range, Ident::create(range, found->second.keyword), found->second.value->tree()));
+    const Expr callee = Select::create(range, variable(range, "torch"), Ident::create(range, found->second.function));
+    return Apply::create(apply.range(), callee, apply.inputs(), List<Attribute>::create(apply.range(), attributes)).tree();
 }
 
 class ClassReader {
@@ -279,6 +351,8 @@ public:
         const Decl decl = m_init ? m_init->decl() : Decl::create(place, List<Param>::create(place, {self}), Maybe<Expr>::create(place));
         std::vector<Def> out{Def::create(place, Ident::create(place, "__init__"), decl, List<Stmt>::create(place, body))};
         out.insert(out.end(), m_methods.begin(), m_methods.end());
+        if (m_options.kind == ScriptKind::Cell)
+            for (Def& def : out) def = Def(withOperations(def.tree(), m_operations));
         if (m_options.isWidening) widen(out);
         for (Def& def : out) def = typed(def, m_stars[def.name().name()], m_options);
         return out;
@@ -294,6 +368,14 @@ private:
 
     /// self.clear() in __init__ stands for the method's own statements, which bring attributes into being.
     void append(const Stmt& statement, std::vector<Stmt>& body) {
+        if (m_options.kind == ScriptKind::Cell && statement.kind() == TK_ASSIGN) {
+            const Assign assign(statement.tree());
+            const auto name = assign.lhs_list().size() == 1 ? attributeOf(assign.lhs().tree()) : std::nullopt;
+            if (const auto operation = name && assign.rhs().present() ? operationOf(assign.rhs().get()) : std::nullopt) {
+                m_operations[*name] = *operation;
+                return;
+            }
+        }
         if (statement.kind() == TK_EXPR_STMT && lastOf(statement.tree(), 0)->kind() == TK_APPLY) {
             const Apply apply(lastOf(statement.tree(), 0));
             const auto name = attributeOf(apply.callee().tree());
@@ -343,6 +425,7 @@ private:
     const ScriptSource& m_source;
     const SyntaxOptions& m_options;
     std::vector<Stmt> m_attributes;
+    std::map<std::string, OperationObject> m_operations; // of a cell, by attribute
     std::optional<Def> m_init;
     std::vector<Def> m_methods;
     std::map<std::string, std::string> m_stars; // by method
@@ -357,8 +440,13 @@ std::shared_ptr<Source> sourceOf(const ScriptSource& source, const ScriptDefinit
 
 ParsedClass parseClass(const ScriptSource& source, const ScriptDefinition& definition, const std::string& file, const SyntaxOptions& options) {
     Parser parser(sourceOf(source, definition, file));
-    const ClassDef parsed(parser.parseClass());
     ClassReader reader(source, options);
+    if (!definition.isClass) {
+        const Def construct(parser.parseFunction(/*is_method=*/true));
+        reader.add(Stmt(construct.tree()), definition.begin);
+        return {reader.methods(construct.name().range()), construct.name().range()};
+    }
+    const ClassDef parsed(parser.parseClass());
     for (const Stmt& statement : parsed.body()) reader.add(statement, definition.begin);
     return {reader.methods(parsed.name().range()), parsed.name().range()};
 }
@@ -373,7 +461,7 @@ Def parseFunction(const ScriptSource& source, const ScriptDefinition& definition
     }
     return withTypes(def, [&](std::size_t index, const Param& param) -> std::optional<Expr> {
         if (isSchedule && index == 1) return variable(param.range(), "int");
-        if (options.kind == ScriptKind::Metric) return defaultType(param);
+        if (options.kind == ScriptKind::Metric || options.kind == ScriptKind::Cell) return defaultType(param);
         return defaultType(param).value_or(variable(param.range(), "float"));
     });
 }

@@ -1,8 +1,21 @@
 #include "engine/script/trial.h"
 
+#include "engine/checkpoint/model_folder.h"
+#include "engine/script/cell_script.h"
+#include "models/base/capped.h"
 #include "models/base/text.h"
+#include "models/families/families.h"
+#include "models/graph/declared_ports.h"
+#include "models/graph/port_symbols.h"
 #include "models/recipe/typed_script.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/tensor.h>
 #include <nlohmann/json.hpp>
@@ -15,6 +28,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <poll.h>
+#include <set>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,17 +135,122 @@ ScriptResult<void> rehearse(Script& script) {
     case ScriptKind::Schedule:
         for (const std::int64_t step : {1, 2, 1000, 100000}) CELLOOM_TRY_STATUS(script.rate(0.01, step));
         return {};
+    case ScriptKind::Cell:
+        break;
     }
     return {};
 }
 
+// ---- cells ----
+
+constexpr std::int64_t kMostValues = 4 << 20; // of ports and weights together; larger cells are compiled alone
+constexpr double kCellSeconds = 1;
+
+/// What symbols stand for: different from each other, powers of two, all the same, all larger. A cell may suit some and not others.
+std::int64_t madeUpSize(int attempt, std::size_t symbol) {
+    static constexpr std::int64_t kPrimes[] = {2, 3, 5, 7, 11, 13, 17, 19};
+    return attempt == 0 ? kPrimes[symbol % std::size(kPrimes)] : attempt == 1 ? std::int64_t(1) << (1 + symbol % 4) : attempt == 2 ? 4 : 32;
+}
+constexpr int kAttempts = 4;
+
+using Sizes = std::map<std::string, std::int64_t>;
+
+Sizes sizesOf(const ScriptPorts& ports, int attempt) {
+    Sizes out;
+    for (const graph::DeclaredPort& port : ports.inputs)
+        for (const graph::Dim& dim : port.shape)
+            if (!dim.symbol.empty()) out.emplace(dim.symbol, 0);
+    std::size_t symbol = 0;
+    for (auto& [name, size] : out) size = madeUpSize(attempt, symbol++);
+    return out;
+}
+
+std::vector<std::int64_t> dimsOf(const graph::DeclaredPort& port, const Sizes& sizes) {
+    std::vector<std::int64_t> out;
+    for (const graph::Dim& dim : port.shape) out.push_back(multiplyCapped(dim.number, dim.symbol.empty() ? 1 : sizes.at(dim.symbol)));
+    return out;
+}
+
+bool isSmall(const ScriptPorts& ports, const Sizes& sizes) {
+    std::int64_t values = 0;
+    for (const auto* list : {&ports.inputs, &ports.outputs, &ports.weights})
+        for (const graph::DeclaredPort& port : *list) values = addCapped(values, sizeCapped(dimsOf(port, sizes)));
+    return values <= kMostValues;
+}
+
+std::vector<at::Tensor> madeUp(const std::vector<graph::DeclaredPort>& ports, const Sizes& sizes, std::uint64_t seed) {
+    std::vector<at::Tensor> out;
+    for (const graph::DeclaredPort& port : ports) {
+        const std::vector<std::int64_t> dims = dimsOf(port, sizes);
+        if (port.dtype == "float") out.push_back(at::randn(dims, at::detail::createCPUGenerator(seed++)).mul(0.5).requires_grad_(true));
+        else if (port.dtype == "bool") out.push_back(at::ones(dims, at::TensorOptions(at::kBool)));
+        else out.push_back(at::arange(sizeCapped(dims), at::TensorOptions(at::kLong)).remainder(2).reshape(dims));
+    }
+    return out;
+}
+
+ScriptProblem problemOf(const Error& error, const CellScript& script) {
+    return {"construct " + error.message, error.hint, 0, 0, 1, script.report().definition, false};
+}
+
+/// One pass forward and backward.
+ScriptResult<void> rehearseCell(const CellScript& script, const ScriptPorts& ports, const Sizes& sizes) {
+    const at::AutoGradMode record(true);
+    const std::vector<at::Tensor> inputs = madeUp(ports.inputs, sizes, 1), weights = madeUp(ports.weights, sizes, 100);
+    CELLOOM_TRY(results, script.construct(inputs, weights, at::kFloat, true, kCellSeconds));
+    if (auto status = checkDeclared(ports.inputs, inputs, ports.outputs, results); !status) return tl::unexpected(problemOf(status.error(), script));
+    at::Tensor sum;
+    for (const at::Tensor& result : results)
+        if (result.requires_grad()) sum = sum.defined() ? sum + result.to(at::kFloat).sum() : result.to(at::kFloat).sum();
+    try {
+        if (sum.defined()) sum.backward();
+    } catch (const std::exception& exception) {
+        return tl::unexpected(ScriptProblem{"Its gradient cannot be computed: " + std::string(exception.what()).substr(0, 200), "Use operations that have one.", 0, 0, 1, "construct", false});
+    }
+    return {};
+}
+
+Trial tryCellHere(const ScriptSpec& spec) {
+    Trial trial;
+    const auto script = CellScript::compile(spec, &trial.report);
+    if (!script) {
+        trial.error = script.error();
+        return trial;
+    }
+    trial.isCompiled = true;
+    trial.report = (*script)->report();
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        const Sizes sizes = sizesOf(*spec.cell, attempt);
+        if (!isSmall(*spec.cell, sizes)) {
+            if (attempt == 0)
+                trial.report.warnings.push_back({"The cell was compiled and not run: its ports and weights have more than " + std::to_string(kMostValues) + " numbers.", "", 0, 0, 1, {}, false});
+            break;
+        }
+        const auto status = rehearseCell(**script, *spec.cell, sizes);
+        if (status) {
+            trial.error.reset();
+            break;
+        }
+        if (!trial.error) {
+            trial.error = status.error();
+            std::vector<std::string> said;
+            for (const auto& [name, size] : sizes) said.push_back(name + " = " + std::to_string(size));
+            if (!said.empty() && !trial.error->isLimit) trial.error->message += " (Tried with " + joined(said) + ".)";
+        }
+        if (trial.error->isLimit) break;
+    }
+    return trial;
+}
+
 Trial tryHere(const ScriptSpec& spec) {
+    if (spec.cell) return tryCellHere(spec);
     Trial trial;
     auto script = Script::compile(spec, &trial.report);
     if (!script) {
         trial.error = script.error();
         return trial;
     }
+    trial.isCompiled = true;
     trial.report = (*script)->report();
     if (auto status = rehearse(**script); !status) {
         if (status.error().isLimit) trial.error = status.error();
@@ -160,6 +279,7 @@ json toJsonValue(const Trial& trial) {
     }
     for (const ScriptProblem& warning : trial.report.warnings) warnings.push_back(toJsonValue(warning));
     return {{"ok", !trial.error},
+            {"compiled", trial.isCompiled},
             {"kind", toString(trial.report.kind)},
             {"definition", trial.report.definition},
             {"methods", trial.report.methods},
@@ -171,7 +291,8 @@ json toJsonValue(const Trial& trial) {
 Trial trialFrom(const json& in) {
     Trial trial;
     const std::string kind = in.at("kind");
-    trial.report.kind = kind == "metric" ? ScriptKind::Metric : kind == "schedule" ? ScriptKind::Schedule : ScriptKind::Callback;
+    trial.isCompiled = in.at("compiled");
+    trial.report.kind = kind == "cell" ? ScriptKind::Cell : kind == "metric" ? ScriptKind::Metric : kind == "schedule" ? ScriptKind::Schedule : ScriptKind::Callback;
     trial.report.definition = in.at("definition");
     trial.report.methods = in.at("methods");
     for (const json& one : in.at("names")) {
@@ -254,6 +375,7 @@ Trial tryScript(const ScriptSpec& spec, const TrialLimits& limits) {
     if (child == 0) {
         ::close(ends[0]);
         limitThisProcess(limits);
+        at::set_num_threads(1); // a pool of the parent's has no threads here
         try {
             writeAll(ends[1], toJsonValue(tryHere(spec)).dump(-1, ' ', false, json::error_handler_t::replace));
         } catch (...) { // memory, mostly: no answer is an answer
@@ -276,7 +398,76 @@ Status tryScripts(const recipe::Recipe& recipe) {
         const Trial trial = tryScript({script.shownName(), script.code, script.values});
         if (trial.error) return tl::unexpected(trial.error->asError("callbacks.scripts: " + script.shownName()));
     }
+    // As the run opens it; what is wrong with the model is said there.
+    const std::string& weights = recipe.text("model.weights");
+    const auto document = families::openModel(recipe.text("model.source"));
+    const auto overrides = recipe.modelOverrides();
+    if (document && overrides) CELLOOM_TRY_STATUS(checkCells(*document, *overrides));
+    if (!weights.empty())
+        if (const auto folder = openModelFolder(weights)) CELLOOM_TRY_STATUS(checkCells(folder->document));
     return {};
+}
+
+constexpr std::size_t kMaxCells = 64;
+
+namespace {
+
+/// The declared ports with the shapes that are really wired: what the graph knows as a number is that number, and only its free symbols are made up.
+ScriptPorts wiredPorts(const graph::ExpandedModel& model, const graph::CellInstance& cell) {
+    ScriptPorts out{cell.ports("inputs"), cell.ports("outputs"), cell.ports("weights")};
+    for (std::size_t i = 0; i < out.inputs.size(); ++i) out.inputs[i].shape = model.values[static_cast<std::size_t>(cell.inputs[i])].shape;
+    for (std::size_t i = 0; i < out.outputs.size(); ++i) out.outputs[i].shape = model.values[static_cast<std::size_t>(cell.outputs[i])].shape;
+    return out;
+}
+
+} // namespace
+
+std::vector<CellTrial> tryCells(const graph::ExpandedModel& model, const TrialLimits& limits) {
+    std::vector<CellTrial> out;
+    std::set<std::string> seen;
+    for (const graph::CellInstance& cell : model.cells) {
+        if (cell.type != "Script") continue;
+        const ScriptPorts ports = wiredPorts(model, cell);
+        std::string key = cell.text("code");
+        for (const auto* list : {&ports.inputs, &ports.outputs, &ports.weights}) key += '\0' + graph::toText(*list);
+        if (!seen.insert(std::move(key)).second) continue;
+        if (seen.size() > kMaxCells) {
+            out.push_back({cell.path, refused("The model has more than " + std::to_string(kMaxCells) + " different Script cells.", "Use one code in several cells.")});
+            break;
+        }
+        out.push_back({cell.path, tryScript({cell.path, cell.text("code"), {}, ports}, limits)});
+    }
+    return out;
+}
+
+Status checkCells(const graph::ExpandedModel& model) {
+    for (const auto& [path, trial] : tryCells(model))
+        if (trial.error && (!trial.isCompiled || trial.error->isLimit)) return tl::unexpected(trial.error->asError(path + ", code"));
+    return {};
+}
+
+Status checkCells(const graph::Document& document, const std::map<std::string, graph::ParamValue>& overrides) {
+    const auto holdsScripts = [](const graph::Graph& graph) {
+        return std::any_of(graph.cells.begin(), graph.cells.end(), [](const graph::Cell& cell) { return cell.type == "Script"; });
+    };
+    const auto& composites = document.composites;
+    if (!holdsScripts(document.main) && std::none_of(composites.begin(), composites.end(), [&](const auto& item) { return holdsScripts(item.second); })) return {};
+    graph::Document given = document;
+    for (const auto& [name, value] : overrides)
+        if (auto status = graph::applyOverrides(given, {{name, value}}); !status) return {};
+    return checkCells(graph::expand(given).model);
+}
+
+std::string toJson(const std::vector<CellTrial>& cells) {
+    json list = json::array();
+    bool isOk = true;
+    for (const auto& [path, trial] : cells) {
+        json one = toJsonValue(trial);
+        one["cell"] = path;
+        list.push_back(std::move(one));
+        isOk = isOk && !trial.error;
+    }
+    return json{{"ok", isOk}, {"cells", list}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string toJson(const Trial& trial) { return toJsonValue(trial).dump(-1, ' ', false, json::error_handler_t::replace); }

@@ -45,6 +45,7 @@ public:
         std::vector<Callback*> callbacks = {};
         const std::atomic<bool>* stopSignal = nullptr; // may be null; true: finish the step, save, end
         std::filesystem::path cacheFolder = {};        // of tokenised data; empty: the workspace's where the folder lies in one, else inside it
+        std::shared_ptr<const CellRegistry> cells = nullptr; // with cells of one's own; null: the catalogue's, and plugins that the workspace trusts
     };
     /// For a program of one's own. The folder is made, holds all that the run leaves (recipe, checkpoints, run.db), and belongs to it alone while this
     /// lives; inside WORKSPACE/runs/ the run appears in the history. Refused: a recipe that cannot run, a folder that another process works on.
@@ -61,6 +62,7 @@ public:
         std::function<void(const std::string&)> print; // lines for the log
         Status scriptsTried = {}; // what tryScripts said; typed callbacks that failed it are refused before anything else is done
         std::vector<Callback*> callbacks = {};         // see Options
+        std::shared_ptr<const CellRegistry> cells = nullptr; // see Options; null: the catalogue's alone
     };
     LLMTrainer(Setup setup, recipe::Recipe recipe);
     ~LLMTrainer();

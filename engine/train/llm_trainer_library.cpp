@@ -1,5 +1,7 @@
 // LLMTrainer for programs of one's own: made without a broker, asked for what it found, let write.
 #include "engine/train/llm_trainer.h"
+
+#include "engine/plugin/plugin.h"
 #include "models/base/files.h"
 #include "models/recipe/checks.h"
 
@@ -46,6 +48,8 @@ Result<std::unique_ptr<LLMTrainer>> LLMTrainer::create(const recipe::Recipe& rec
     if (!options.print) options.print = [](const std::string&) {};
     Setup setup{folder, options.cacheFolder.empty() ? cacheOf(folder.path) : options.cacheFolder, *writer, nullptr, options.stopSignal, std::move(options.print)};
     setup.callbacks = std::move(options.callbacks);
+    const fs::path runs = folder.path.parent_path();
+    setup.cells = options.cells ? std::move(options.cells) : runs.filename() == "runs" ? cellsOf(runs.parent_path()) : nullptr;
     auto trainer = std::make_unique<LLMTrainer>(std::move(setup), recipe.withAbsolutePaths());
     trainer->m_ownWriter = std::move(writer);
     trainer->m_lock = std::move(lock);

@@ -253,6 +253,7 @@ NetworkOptions LLMTrainer::networkOptions() const {
     options.halfType = scalarTypeOf(precision.half);
     options.allow = precision.allow;
     options.deny = precision.deny;
+    options.cells = m_setup.cells;
     return options;
 }
 

@@ -22,6 +22,7 @@ void addArithmetic(std::vector<CellType>& out);
 void addImage(std::vector<CellType>& out);
 void addRouting(std::vector<CellType>& out);
 void addOutput(std::vector<CellType>& out);
+void addCustom(std::vector<CellType>& out);
 
 inline ParamDef integerParam(std::string name, double minimum, std::string help, std::string helpZh,
                              std::optional<graph::ParamValue> standard = {}) {

@@ -20,6 +20,7 @@ const std::vector<CellType>& all() {
         addImage(out);
         addRouting(out);
         addOutput(out);
+        addCustom(out);
         std::sort(out.begin(), out.end(),
                   [](const CellType& a, const CellType& b) { return std::tie(a.category, a.name) < std::tie(b.category, b.name); });
         return out;

@@ -69,7 +69,7 @@ struct AmpTraits {
 
 struct CellType {
     std::string name;
-    std::string category; // "Dense and embedding", "Attention", "Normalisation", "Activation", "Structure", "Arithmetic", "Image", "Routing", "Output"
+    std::string category; // "Dense and embedding", "Attention", "Normalisation", "Activation", "Structure", "Arithmetic", "Image", "Routing", "Output", "Custom"
     std::string summary, summaryZh;
     std::vector<PortDef> inputs;
     std::vector<PortDef> outputs;

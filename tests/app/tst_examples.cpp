@@ -36,6 +36,13 @@ private Q_SLOTS:
         QVERIFY2(measured.size() == 1 && measured == trained, qPrintable(output)); // the same weights on the same chapter
         QVERIFY(QFile::exists(m_folder.filePath(QStringLiteral("pretrain/checkpoints/step-000060/model.safetensors"))));
     }
+
+    void aProgramTrainsACellOfItsOwn() { // a straight line through the chess board does no better than one half
+        const QString output = outputOf(QStringLiteral("example_own_cell"), {});
+        const QStringList losses = captured(output, "^epoch \\d+ loss ([0-9.e-]+)$"), accuracy = captured(output, "^accuracy ([0-9.]+)$");
+        QVERIFY2(losses.size() == 30 && losses.last().toDouble() < losses.first().toDouble() / 2, qPrintable(output));
+        QVERIFY2(accuracy.size() == 1 && accuracy[0].toDouble() > 0.9, qPrintable(output));
+    }
 };
 
 QTEST_GUILESS_MAIN(TestExamples)

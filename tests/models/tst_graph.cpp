@@ -524,7 +524,7 @@ private Q_SLOTS:
     void everyCellTypeIsComplete() {
         std::set<std::string> names;
         const std::set<std::string> categories{"Dense and embedding", "Attention", "Normalisation", "Activation",
-                                               "Structure", "Arithmetic", "Image", "Routing", "Output"};
+                                               "Structure", "Arithmetic", "Image", "Routing", "Output", "Custom"};
         for (const catalog::CellType& type : catalog::all()) {
             const char* name = type.name.c_str();
             QVERIFY2(names.insert(type.name).second, name);
@@ -538,7 +538,7 @@ private Q_SLOTS:
         for (const char* needed : {"Dense", "Embedding", "RMSNorm", "LayerNorm", "Dropout", "SiLU", "GELU", "ReLU", "Tanh", "Sigmoid",
                                    "Softmax", "Add", "Subtract", "Multiply", "Divide", "MatMul", "Expression", "ReduceSum", "ReduceMean", "ReduceMax", "Residual", "Split",
                                    "Concat", "Reshape", "Transpose", "Flatten", "Slice", "Parameter", "Conv2d", "BatchNorm2d", "MaxPool2d", "AvgPool2d", "Branch",
-                                   "MixtureOfExperts", "RotaryEmbedding", "Attention", "LMHead"})
+                                   "MixtureOfExperts", "RotaryEmbedding", "Attention", "LMHead", "Script", "Plugin"})
             QVERIFY2(names.count(needed), needed);
     }
 };
