@@ -1,9 +1,12 @@
 // The verbs library and new as a user runs them: one composite saved in one document, used in another, and brought up to date there.
 #include "models/base/files.h"
+#include "models/graph/expand.h"
 #include "models/graph/json.h"
 #include "models/protocol/protocol.h"
 #include "tests/app/verb_helper.h"
 
+#include <QDir>
+#include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
 #include <nlohmann/json.hpp>
@@ -34,7 +37,7 @@ class TestLibraryVerbs : public QObject {
     std::unique_ptr<QTemporaryDir> m_folder;
 
     QString path(const char* name) const { return m_folder->filePath(name); }
-    void write(const char* name, const std::string& text) const { QVERIFY(writeFileAtomically(path(name).toStdString(), text)); }
+    void write(const char* name, const std::string& text) const { QVERIFY(writeFileAtomically(path(name).toStdString(), text).has_value()); }
     Outcome run(QStringList arguments) const { return runEngine(QStringList{"--workspace", path("workspace")} + arguments); }
     json ask(QStringList arguments) const {
         const Outcome outcome = run(QStringList{"--json"} + arguments);
@@ -64,14 +67,14 @@ private Q_SLOTS:
 
     void aCompositeIsSavedUsedElsewhereAndUpdatedThere() {
         write("one.cells.json", documentWith("SiLU"));
-        QCOMPARE(ask({"library", "save", path("one.cells.json"), "--composite", "Mine", "--link"})["origin"]["version"], json(1));
-        QCOMPARE(ask({"library", "check", path("one.cells.json")})["composites"][0]["state"], json("same"));
+        QVERIFY(ask({"library", "save", path("one.cells.json"), "--composite", "Mine", "--link"})["origin"]["version"] == json(1));
+        QVERIFY(ask({"library", "check", path("one.cells.json")})["composites"][0]["state"] == json("same"));
         QCOMPARE(run({"new", "multi-task", "--out", path("two.cells.json")}).code, 0);
-        QCOMPARE(ask({"library", "add", path("two.cells.json"), "Mine"})["added"], json({"Mine"}));
-        QCOMPARE(ask({"library", "add", path("two.cells.json"), "Mine"})["added"], json::array());
+        QVERIFY(ask({"library", "add", path("two.cells.json"), "Mine"})["added"] == json({"Mine"}));
+        QVERIFY(ask({"library", "add", path("two.cells.json"), "Mine"})["added"] == json::array());
         write("one.cells.json", documentWith("Tanh"));
-        QCOMPARE(ask({"library", "save", path("one.cells.json"), "--composite", "Mine"})["origin"]["version"], json(2));
-        QCOMPARE(ask({"library", "show", "Mine"})["versions"], json({1, 2}));
+        QVERIFY(ask({"library", "save", path("one.cells.json"), "--composite", "Mine"})["origin"]["version"] == json(2));
+        QVERIFY(ask({"library", "show", "Mine"})["versions"] == json({1, 2}));
         json rows = ask({"library", "check", path("two.cells.json")})["composites"];
         QVERIFY(std::any_of(rows.begin(), rows.end(), [](const json& row) { return row["composite"] == "Mine" && row["state"] == "newer" && row["newest"] == 2; }));
         const json report = ask({"library", "update", path("two.cells.json"), "--out", path("three.cells.json")});

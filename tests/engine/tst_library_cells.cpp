@@ -5,7 +5,9 @@
 #include "tests/engine/train_helper.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 
 #include <filesystem>
@@ -93,6 +95,30 @@ private Q_SLOTS:
         Batch batch;
         batch.columns["x"] = x;
         QVERIFY(largest(must(network->forward(batch)).at("out") - wanted) < 1e-5);
+    }
+
+    void gatedFusionIsItsFormula() {
+        const auto network = networkOf("GatedFusion", {{"dim", whole(6)}});
+        Batch batch;
+        const at::Tensor a = batch.columns["a"] = at::randn({4, 6}, at::detail::createCPUGenerator(1)), b = batch.columns["b"] = at::randn({4, 6}, at::detail::createCPUGenerator(2));
+        const at::Tensor gate = at::sigmoid(at::linear(at::cat({a, b}, 1), parameter(*network, "gate.weight"), parameter(*network, "gate.bias")));
+        QVERIFY(largest(must(network->forward(batch)).at("out") - (gate * a + (1 - gate) * b)) < 1e-5);
+    }
+
+    /// Each patch, flattened channel by channel, times the kernel's rows, plus its position: Dosovitskiy et al., arXiv:2010.11929, equation 1.
+    void aPatchEmbeddingIsALinearMapOfEachPatch() {
+        const auto network = networkOf("PatchEmbedding", {{"channels", whole(2)}, {"height", whole(6)}, {"width", whole(9)}, {"patch_size", whole(3)}, {"d_model", whole(5)}});
+        Batch batch;
+        const at::Tensor image = batch.columns["image"] = at::randn({2, 2, 6, 9}, at::detail::createCPUGenerator(1));
+        const at::Tensor out = must(network->forward(batch)).at("out"), weight = parameter(*network, "patches.weight").flatten(1);
+        QCOMPARE(out.sizes().vec(), (std::vector<std::int64_t>{2, 6, 5}));
+        for (std::int64_t row = 0; row < 2; ++row)
+            for (std::int64_t column = 0; column < 3; ++column) {
+                const at::Tensor patch = image.slice(2, 3 * row, 3 * row + 3).slice(3, 3 * column, 3 * column + 3).flatten(1);
+                const std::int64_t place = 3 * row + column;
+                const at::Tensor wanted = at::linear(patch, weight, parameter(*network, "patches.bias")) + parameter(*network, "position.weight")[place];
+                QVERIFY(largest(out.select(1, place) - wanted) < 1e-5);
+            }
     }
 };
 
