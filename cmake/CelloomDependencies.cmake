@@ -19,6 +19,8 @@ endif()
 if(CELLOOM_ENGINE)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece)
+  find_package(PNG 1.6 REQUIRED)
+  find_package(JPEG REQUIRED)
 
   # CELLOOM_DEPS (environment) names another folder than .deps/, so that several checkouts can share one LibTorch.
   set(default_deps ${PROJECT_SOURCE_DIR}/.deps)

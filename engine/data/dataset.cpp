@@ -75,9 +75,11 @@ at::Tensor filledUp(const at::Tensor& row, std::int64_t length, std::int64_t val
 } // namespace
 
 ShuffledDataset::ShuffledDataset(const Dataset& source, std::uint64_t seed, std::int64_t epoch, std::int64_t groupRows)
-    : m_source(source), m_order(shuffledOrder(source.size(), epochSeed(seed, epoch))) {
+    : m_source(source), m_order(shuffledOrder(source.size(), epochSeed(seed, epoch))), m_draw(epochSeed(seed, epoch)) {
     if (groupRows > 0) m_order = groupedByLength(source, std::move(m_order), groupRows, epochSeed(seed + 1, epoch));
 }
+
+EpochDataset::EpochDataset(const Dataset& source, std::uint64_t seed, std::int64_t epoch) : m_source(source), m_draw(epochSeed(seed, epoch)) {}
 
 namespace {
 

@@ -22,6 +22,9 @@ public:
     virtual ~Dataset() = default;
     virtual std::int64_t size() const = 0;
     virtual Row get(std::int64_t index) const = 0;
+    /// The row as a training sees it in an epoch whose number is mixed into `draw`: images are shifted and mirrored anew. The same number gives
+    /// the same row, so that a resume needs no random state.
+    virtual Row drawn(std::int64_t index, std::uint64_t /*draw*/) const { return get(index); }
     /// Names of what each row has.
     virtual std::vector<std::string> columns() const { return {"input_ids", "labels"}; }
     /// Tokens of a row.
@@ -39,11 +42,27 @@ public:
     std::int64_t lengthOf(std::int64_t index) const override { return m_source.lengthOf(m_order[static_cast<std::size_t>(index)]); }
     std::int64_t padId() const override { return m_source.padId(); }
     std::vector<std::string> columns() const override { return m_source.columns(); }
-    Row get(std::int64_t index) const override { return m_source.get(m_order[static_cast<std::size_t>(index)]); }
+    Row get(std::int64_t index) const override { return m_source.drawn(m_order[static_cast<std::size_t>(index)], m_draw); }
 
 private:
     const Dataset& m_source;
     std::vector<std::int64_t> m_order;
+    std::uint64_t m_draw;
+};
+
+/// The rows in their own order, drawn for an epoch.
+class EpochDataset : public Dataset {
+public:
+    EpochDataset(const Dataset& source, std::uint64_t seed, std::int64_t epoch);
+    std::int64_t size() const override { return m_source.size(); }
+    std::int64_t lengthOf(std::int64_t index) const override { return m_source.lengthOf(index); }
+    std::int64_t padId() const override { return m_source.padId(); }
+    std::vector<std::string> columns() const override { return m_source.columns(); }
+    Row get(std::int64_t index) const override { return m_source.drawn(index, m_draw); }
+
+private:
+    const Dataset& m_source;
+    std::uint64_t m_draw;
 };
 
 /// Chosen rows of a dataset that it shares.
@@ -55,6 +74,7 @@ public:
     std::int64_t padId() const override { return m_source->padId(); }
     std::vector<std::string> columns() const override { return m_source->columns(); }
     Row get(std::int64_t index) const override { return m_source->get(m_rows[static_cast<std::size_t>(index)]); }
+    Row drawn(std::int64_t index, std::uint64_t draw) const override { return m_source->drawn(m_rows[static_cast<std::size_t>(index)], draw); }
 
 private:
     std::shared_ptr<const Dataset> m_source;

@@ -1,6 +1,7 @@
 #include "engine/data/prepare.h"
 
 #include "engine/checkpoint/model_folder.h"
+#include "engine/data/image_folder.h"
 #include "engine/data/packed.h"
 #include "engine/data/tensor_files.h"
 #include "engine/data/token_file.h"
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace celloom::engine {
 namespace fs = std::filesystem;
@@ -104,10 +106,39 @@ Status holdOutRows(const recipe::Recipe& recipe, std::shared_ptr<const Dataset> 
 
 } // namespace
 
+namespace {
+
+/// Training and validation images. The classes are those of the training folders, also where only the validation is looked at.
+struct ImageSplit {
+    ImageList train, validation;
+};
+Result<ImageSplit> listImageSplit(const recipe::Recipe& recipe) {
+    ImageSplit out;
+    CELLOOM_TRY(train, listImages(recipe.list("data.train"), "data.train"));
+    CELLOOM_TRY(validation, listImages(recipe.list("data.validation"), "data.validation", train.classes));
+    std::set<fs::path> learned;
+    std::error_code code;
+    for (const fs::path& path : train.files) learned.insert(fs::weakly_canonical(path, code));
+    for (const fs::path& path : validation.files)
+        if (learned.contains(fs::weakly_canonical(path, code)))
+            return fail("is among the training images too.", "Validation images must not be learned from.", "data.validation: " + path.string());
+    return ImageSplit{std::move(train), std::move(validation)};
+}
+
+Result<DataFiles> findImages(const recipe::Recipe& recipe) {
+    CELLOOM_TRY(split, listImageSplit(recipe));
+    DataFiles out{std::move(split.train.files), std::move(split.validation.files), false, false, true, true};
+    if (isEvaluation(recipe) && !out.validation.empty()) out.train.clear();
+    else if (out.train.empty()) return fail("names no folder.", "Choose a folder with a sub-folder of images for each class.", "data.train");
+    return out;
+}
+
+} // namespace
+
 Result<DataFiles> findDataFiles(const recipe::Recipe& recipe) {
-    DataFiles files;
-    std::vector<std::string> endings{".txt", ".safetensors"};
     const std::string& format = recipe.text("data.format");
+    if (format == "images") return findImages(recipe);
+    std::vector<std::string> endings{".txt", ".safetensors"};
     if (format == "tensors") endings = {".safetensors"};
     else if (format == "alpaca" || format == "sharegpt" || format == "messages") endings = {".json", ".jsonl"};
     else if (mayReadInstructions(recipe) && format == "auto") endings.insert(endings.end(), {".json", ".jsonl"});
@@ -255,7 +286,32 @@ Status remember(const DataFiles& files, const char* kind, PreparedData& data) {
 
 } // namespace
 
+namespace {
+
+Result<PreparedData> prepareImages(const recipe::Recipe& recipe, const DataFiles& files) {
+    PreparedData data;
+    CELLOOM_TRY_STATUS(remember(files, "images", data));
+    CELLOOM_TRY(split, listImageSplit(recipe));
+    CELLOOM_TRY(options, imageOptionsOf(recipe));
+    data.sequenceLength = 1;
+    data.labels = labelsToJson(split.train.files.empty() ? split.validation : split.train);
+    if (!files.train.empty()) {
+        CELLOOM_TRY(train, ImageDataset::open(std::move(split.train), options));
+        if (files.validation.empty()) {
+            CELLOOM_TRY_STATUS(holdOutRows(recipe, std::move(train), data));
+            return data;
+        }
+        data.train = std::move(train);
+    }
+    CELLOOM_TRY(validation, ImageDataset::open(std::move(split.validation), options));
+    data.validation = std::move(validation);
+    return data;
+}
+
+} // namespace
+
 Result<PreparedData> prepareTensors(const recipe::Recipe& recipe, const DataFiles& files) {
+    if (files.areImages) return prepareImages(recipe, files);
     PreparedData data;
     CELLOOM_TRY_STATUS(remember(files, "tensors", data));
     CELLOOM_TRY(train, openTensorFiles(files.train.empty() ? files.validation : files.train));

@@ -16,7 +16,8 @@ struct DataFiles {
     std::vector<std::filesystem::path> train, validation;
     bool areTokens = false;
     bool areInstructions = false;
-    bool areTensors = false; // named columns
+    bool areTensors = false; // named columns, of images too
+    bool areImages = false;
 };
 Result<DataFiles> findDataFiles(const recipe::Recipe& recipe);
 
@@ -47,6 +48,7 @@ struct PreparedData {
     std::vector<CorpusFile> files;
     std::int64_t sequenceLength = 0;
     ChatStatistics samples, heldOut; // of conversations
+    std::string labels;              // of images: labelsToJson()
 };
 Result<PreparedData> prepareText(const recipe::Recipe& recipe, TextSplit split, const Tokenizer& tokenizer, const std::string& tokenizerHash,
                                  const std::filesystem::path& cacheFolder, const std::function<bool()>& goOn);

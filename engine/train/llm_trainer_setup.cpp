@@ -33,7 +33,8 @@ constexpr const char* kVocabulary = "vocab";   // the hyper-parameter's name in 
 constexpr std::array kFixedFields{"seed",          "train.batch_size", "train.accumulation", "train.sequence_length", "train.drop_last",
                                   "data.documents", "data.attention",   "data.shuffle",       "data.validation_fraction",
                                   "data.columns",   "data.template",    "data.mask_prompt",   "data.truncation",
-                                  "data.untrainable", "data.packing",   "data.group_by_length"};
+                                  "data.untrainable", "data.packing",   "data.group_by_length", "data.image_channels", "data.image_width",
+                                  "data.image_height", "data.image_crop", "data.image_flip", "data.image_mean", "data.image_deviation"};
 constexpr const char* kCorpusFile = "corpus.json"; // in the run's folder: files, hashes and encodings, from before the first checkpoint on
 
 /// Files by encoding.
@@ -324,6 +325,7 @@ Status LLMTrainer::prepareTensorRows() {
     CELLOOM_TRY(data, prepareTensors(m_recipe, m_files));
     m_data = std::move(data);
     CELLOOM_TRY_STATUS(checkCorpus(m_data.files));
+    if (!m_data.labels.empty()) CELLOOM_TRY_STATUS(writeFileAtomically(m_setup.folder.path / "labels.json", m_data.labels));
     const std::int64_t held = m_data.validation ? m_data.validation->size() : 0;
     const std::vector<std::string> columns = m_data.train->columns();
     m_reporter.info("data", "Read " + counted(std::ssize(m_data.files), "file") + " of the columns " + joined(columns) + ": " + counted(m_data.train->size(), "row") +

@@ -234,12 +234,13 @@ Status Model::runEpoch(const Course& course, RunContext& context) {
     const StepPlan plan = planOf(course.rows);
     const std::int64_t epoch = m_step / params.batchNum, end = std::min((epoch + 1) * params.batchNum, course.totalSteps);
     const std::int64_t grouped = m_options.groupsByLength ? m_options.batchSize : 0;
-    const auto shuffled = m_options.shuffle ? std::make_unique<ShuffledDataset>(course.rows, m_options.seed, epoch, grouped) : nullptr;
-    const Dataset& ordered = shuffled ? static_cast<const Dataset&>(*shuffled) : course.rows;
+    std::unique_ptr<const Dataset> ordered;
+    if (m_options.shuffle) ordered = std::make_unique<ShuffledDataset>(course.rows, m_options.seed, epoch, grouped);
+    else ordered = std::make_unique<EpochDataset>(course.rows, m_options.seed, epoch);
 
     while (m_step < end && !context.isStopRequested()) {
         const auto begin = std::chrono::steady_clock::now();
-        m_batches = gather(ordered, plan, m_step % params.batchNum);
+        m_batches = gather(*ordered, plan, m_step % params.batchNum);
         params.curStepNum = m_step - course.firstStep + 1;
         params.trainDatasetElement = &m_batches;
         params.dataSeconds = secondsSince(begin);

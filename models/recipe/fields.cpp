@@ -172,6 +172,38 @@ void addTokenizer(std::vector<Entry>& out) {
                       .when("kind=pretrain&tokenizer.path="));
 }
 
+void addImages(std::vector<Entry>& out) {
+    constexpr const char* whenImages = "data.format=images";
+    out.push_back(Entry("data", "data.image_channels", choice, word("3"), "Channels", "通道数", "3: red, green, blue. 1: grey.", "3：红、绿、蓝。1：灰度。")
+                      .choices({"1", "3"})
+                      .when(whenImages));
+    for (const auto& [key, label, labelZh] : {std::tuple("data.image_width", "Width", "宽度"), std::tuple("data.image_height", "Height", "高度")})
+        out.push_back(Entry("data", key, integer, whole(0), label, labelZh,
+                            "Images are brought to this size, stretched where their shape is another; bilinear, smoothed where they become smaller. 0 for both sides: "
+                            "they stay as they are, and must all have one size.",
+                            "把图像缩放到该尺寸，长宽比不同时会拉伸；双线性插值，缩小时抗锯齿。两边都为 0：保持原样，此时所有图像尺寸必须相同。")
+                          .range(0, 16384)
+                          .unit("pixels", "像素")
+                          .when(whenImages));
+    out.push_back(Entry("data", "data.image_crop", integer, whole(0), "Random shift", "随机平移",
+                        "In training each image is shifted anew by up to so many pixels, its border filled with black. 0: off.",
+                        "训练时每次把图像随机平移至多这么多像素，边缘补黑。0：关闭。")
+                      .range(0, 4096)
+                      .unit("pixels", "像素")
+                      .when(whenImages));
+    out.push_back(Entry("data", "data.image_flip", flag, false, "Random mirroring", "随机镜像",
+                        "In training each image is mirrored left to right with one chance in two. Not for digits or text.", "训练时以二分之一的概率左右镜像。不适用于数字或文字。")
+                      .when(whenImages));
+    out.push_back(Entry("data", "data.image_mean", textList, Texts{}, "Mean", "均值",
+                        "Taken off each channel's values, which lie between 0 and 1: a number for each channel, or one for all. Empty: 0.",
+                        "从各通道的值（0 到 1 之间）中减去：每通道一个数，或共用一个。留空：0。")
+                      .when(whenImages));
+    out.push_back(Entry("data", "data.image_deviation", textList, Texts{}, "Spread", "标准差",
+                        "What each channel's values are then divided by: a number for each channel, or one for all. Empty: 1.",
+                        "随后各通道的值除以它：每通道一个数，或共用一个。留空：1。")
+                      .when(whenImages));
+}
+
 void addData(std::vector<Entry>& out) {
     out.push_back(Entry("data", "data.train", pathList, Texts{}, "Training files", "训练文件",
                         "Text files or token files to learn from. Folders and patterns such as corpus/*.txt may be given.",
@@ -180,12 +212,13 @@ void addData(std::vector<Entry>& out) {
     out.push_back(
         Entry("data", "data.format", choice, word("auto"), "Format", "格式",
               "text: plain text. tokens: safetensors with input_ids [rows, length] and optional labels. tensors: safetensors of named columns [rows, …] that "
-              "feed the graph's inputs and the loss's labels by name. Instructions, as JSON or JSON Lines: "
+              "feed the graph's inputs and the loss's labels by name. images: folders with a sub-folder of PNG and JPEG files for each class, which become the "
+              "columns image [channels, height, width] and label. Instructions, as JSON or JSON Lines: "
               "alpaca (instruction, input, output, or columns of other names), sharegpt (conversations) or messages (role, content). auto: by the "
               "file's ending and, of instructions, by the keys of the first row; what was found is shown.",
-              "text：纯文本。tokens：含 input_ids [行数, 长度]、可选 labels 的 safetensors。tensors：由具名列 [行数, …] 组成的 safetensors，按名称送入图的输入和损失的标签。指令数据（JSON 或 JSON Lines）：alpaca（instruction、input、output "
+              "text：纯文本。tokens：含 input_ids [行数, 长度]、可选 labels 的 safetensors。tensors：由具名列 [行数, …] 组成的 safetensors，按名称送入图的输入和损失的标签。images：文件夹，每个类别一个含 PNG、JPEG 文件的子文件夹，成为列 image [通道, 高, 宽] 和 label。指令数据（JSON 或 JSON Lines）：alpaca（instruction、input、output "
               "或其他列名）、sharegpt（conversations）、messages（role、content）。auto：按扩展名判断，指令数据再按首行的键判断，并显示结果。")
-            .choices({"auto", "text", "tokens", "tensors", "alpaca", "sharegpt", "messages"}));
+            .choices({"auto", "text", "tokens", "tensors", "images", "alpaca", "sharegpt", "messages"}));
     out.push_back(Entry("data", "data.columns", textList, Texts{}, "Columns", "列名",
                         "Names of the columns in an alpaca file where they are not the usual ones: \"question=Frage\", \"answer=Antwort\"; also input and "
                         "system.",
@@ -221,6 +254,7 @@ void addData(std::vector<Entry>& out) {
             .choices({"full", "document"})
             .advanced()
             .when(kWhenPlainText));
+    addImages(out);
     constexpr const char* whenTuning = "kind=finetune";
     constexpr const char* whenAnswers = "kind=finetune|evaluate&data.format=auto|alpaca|sharegpt|messages";
     out.push_back(Entry("data", "data.template", choice, word("auto"), "Chat template", "对话模板",
@@ -294,12 +328,12 @@ void addTraining(std::vector<Entry>& out) {
                         "column of the data and are MindSpore's of that name; cross-entropy takes numbers of classes or a share for each.",
                         "训练所减小的量。LanguageModel：下一词元的交叉熵。其余各项把图的一个输出与数据的一列比较，与 MindSpore 的同名损失一致；交叉熵可接受类别编号或各类的比例。")
                       .choices(losses())
-                      .when("data.format=tensors"));
+                      .when("data.format=tensors|images"));
     out.push_back(Entry("train", "loss.terms", textList, Texts{}, "Loss terms", "损失项",
                         "Several outputs, each with its own loss and weight: \"logits -> label: SoftmaxCrossEntropyWithLogits weight=0.3\". Empty: the "
                         "graph's only output against the only column that is no input, with the loss above.",
                         "多个输出，各有自己的损失和权重：“logits -> label: SoftmaxCrossEntropyWithLogits weight=0.3”。留空：图的唯一输出与唯一非输入列比较，用上面的损失。")
-                      .when("data.format=tensors"));
+                      .when("data.format=tensors|images"));
     out.push_back(Entry("train", "loss.label_smoothing", real, 0.0, "Label smoothing", "标签平滑",
                         "Share of the target that is spread evenly over all classes in a cross-entropy. Of language models in training alone: validation "
                         "losses stay comparable. 0: off.",

@@ -70,7 +70,7 @@ Result<LossTermSpec> parseLossTerm(const std::string& text) {
     return out;
 }
 
-bool isOnTensors(const Recipe& recipe) { return recipe.text("data.format") == "tensors"; }
+bool isOnTensors(const Recipe& recipe) { return recipe.text("data.format") == "tensors" || recipe.text("data.format") == "images"; }
 
 Result<std::vector<LossTermSpec>> lossTermsOf(const Recipe& recipe) {
     std::vector<LossTermSpec> out;

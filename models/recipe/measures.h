@@ -17,7 +17,7 @@ struct LossTermSpec {
 const std::vector<std::string>& lossTypes();
 /// An error says what is wrong with the text, and how it is to look.
 Result<LossTermSpec> parseLossTerm(const std::string& text);
-/// loss.terms, or one term of loss.type. Only of a run on named columns (data.format=tensors).
+/// loss.terms, or one term of loss.type. Only of a run on named columns (data.format=tensors or images).
 Result<std::vector<LossTermSpec>> lossTermsOf(const Recipe& recipe);
 bool isOnTensors(const Recipe& recipe);
 

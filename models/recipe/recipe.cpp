@@ -451,7 +451,7 @@ std::vector<Problem> problemsOfUse(const Recipe& recipe) {
     }
     if (!isEvaluation && recipe.text("predict.input").empty())
         add("predict.input", "No file of prompts is named.", "Text with a prompt a line, JSON Lines with \"prompt\", or a file of instructions.");
-    if (!isEvaluation && (format == "tokens" || format == "tensors"))
+    if (!isEvaluation && (format == "tokens" || isOnTensors(recipe)))
         add("data.format", "Prompts are text, not " + format + ".", "Choose auto, text, alpaca, sharegpt or messages.");
     for (const std::string& stop : recipe.list("predict.stop"))
         if (stop.empty()) add("predict.stop", "A stop text is empty.", "Give at least one character.");
