@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
 
     celloom::app::addRunVerbs(app, invocation);
     celloom::app::addModelVerbs(app, invocation);
+    celloom::app::addProbeVerb(app, invocation);
     celloom::app::addGenerateVerbs(app, invocation);
     celloom::app::addEvaluateVerb(app, invocation);
     celloom::app::addCheckpointVerbs(app, invocation);

@@ -5,7 +5,9 @@
 #include "engine/exec/runtime.h"
 #include "engine/plugin/plugin.h"
 #include "engine/script/trial.h"
+#include "models/base/machine_memory.h"
 #include "models/base/text.h"
+#include "models/families/families.h"
 #include "models/store/run_folder.h"
 
 #include <cstdio>
@@ -92,13 +94,39 @@ Result<std::vector<engine::AdapterChoice>> adaptersOf(const ModelOptions& option
     return out;
 }
 
-Result<ModelFolder> openChecked(const ModelOptions& options, const Invocation& invocation) {
-    CELLOOM_TRY(folder, openModel(options.model, invocation));
+/// A path or a run; where weights may be missing also the name of a preset or a template.
+Result<ModelFolder> openOrBuild(const ModelOptions& options, const Invocation& invocation, bool mayLackWeights) {
+    std::error_code code;
+    if (mayLackWeights && !fs::exists(options.model, code))
+        if (auto document = families::openModel(options.model)) return ModelFolder{options.model, std::move(*document), {}, {}, {}, {}};
+    return openModel(options.model, invocation);
+}
+
+Result<ModelFolder> openChecked(const ModelOptions& options, const Invocation& invocation, bool mayLackWeights) {
+    CELLOOM_TRY(folder, openOrBuild(options, invocation, mayLackWeights));
     CELLOOM_TRY_STATUS(engine::checkCells(folder.document)); // forks: before any thread begins
     return folder;
 }
 
-Result<Loaded> loadOn(at::Device device, ModelFolder folder, const ModelOptions& options, const Invocation& invocation) {
+/// The network of a graph without weights.
+Result<Loaded> draw(ModelFolder folder, engine::NetworkOptions settings, const DrawnWeights& drawn) {
+    graph::Expansion expansion = graph::expand(folder.document);
+    if (!expansion.ok()) return tl::unexpected(expansion.firstError());
+    const std::int64_t bytes = 4 * expansion.model.parameterCount(), free = machineMemory().available;
+    if (free > 0 && bytes > free)
+        return fail("has " + std::to_string(expansion.model.parameterCount()) + " parameters, which need " + std::to_string(bytes >> 20) + " MB; " +
+                        std::to_string(free >> 20) + " MB are free.",
+                    "Make the graph smaller: fewer layers have the same wires.", "--model");
+    recipe::TreatmentTable plain;
+    plain.cells.resize(expansion.model.cells.size());
+    settings.seed = drawn.seed;
+    settings.initStd = drawn.initStd;
+    std::fprintf(stderr, "The model has no weights: they are drawn from the seed %llu.\n", static_cast<unsigned long long>(drawn.seed));
+    CELLOOM_TRY(network, engine::Network::create(std::move(expansion.model), plain, settings));
+    return Loaded{std::move(folder), std::move(network), {}};
+}
+
+Result<Loaded> loadOn(at::Device device, ModelFolder folder, const ModelOptions& options, const Invocation& invocation, const DrawnWeights* drawn) {
     CELLOOM_TRY(adapters, adaptersOf(options, invocation));
     const engine::NetworkOptions settings{.device = device,
                                           .ampLevel = *recipe::ampLevelNamed(options.ampLevel),
@@ -106,6 +134,7 @@ Result<Loaded> loadOn(at::Device device, ModelFolder folder, const ModelOptions&
                                           .allow = options.allow,
                                           .deny = options.deny,
                                           .cells = engine::cellsOf(invocation.workspace)};
+    if (drawn && folder.weightFiles.empty() && folder.adapter.empty() && adapters.empty()) return draw(std::move(folder), settings, *drawn);
     return engine::loadModel(std::move(folder), adapters, settings,
                              options.takesOtherBase ? engine::OtherBase::Allow : engine::OtherBase::Refuse,
                              [](const std::string& sentence) { std::fprintf(stderr, "%s\n", sentence.c_str()); });
@@ -113,8 +142,8 @@ Result<Loaded> loadOn(at::Device device, ModelFolder folder, const ModelOptions&
 
 } // namespace
 
-std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation) {
-    auto folder = openChecked(options, invocation);
+std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation, const DrawnWeights* drawn) {
+    auto folder = openChecked(options, invocation, drawn != nullptr);
     if (!folder) {
         invocation.fail(folder.error(), codeOf(folder.error()));
         return {};
@@ -126,7 +155,7 @@ std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation) 
     }
     if (!device->note.empty()) std::fprintf(stderr, "%s\n", device->note.c_str());
     engine::setThreads(options.threads);
-    auto loaded = loadOn(device->device, std::move(*folder), options, invocation);
+    auto loaded = loadOn(device->device, std::move(*folder), options, invocation, drawn);
     if (loaded) return std::move(*loaded);
     invocation.fail(loaded.error(), codeOf(loaded.error()));
     return {};

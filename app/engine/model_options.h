@@ -48,7 +48,14 @@ Result<std::filesystem::path> findAdapter(const std::string& text, const Invocat
 
 using Loaded = engine::LoadedModel;
 
+/// How weights begin, for a verb that takes models without them: graphs that were never trained, presets by name.
+struct DrawnWeights {
+    std::uint64_t seed = 0;
+    double initStd = 0.02;
+};
+
 /// The network of options.model on options.device, or says what went wrong (and sets the exit code) and gives nothing.
-std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation);
+/// Where the model has no weights, they are drawn, if `drawn` says how; null: that is refused.
+std::optional<Loaded> load(const ModelOptions& options, Invocation& invocation, const DrawnWeights* drawn = nullptr);
 
 } // namespace celloom::app

@@ -24,6 +24,7 @@ struct Invocation {
 void addRunVerbs(CLI::App& app,
                  Invocation& invocation); // serve, run, resume, list, show, stop, pause … set-lr, delete, export-metrics
 void addModelVerbs(CLI::App& app, Invocation& invocation);      // forward
+void addProbeVerb(CLI::App& app, Invocation& invocation);       // probe
 void addGenerateVerbs(CLI::App& app, Invocation& invocation);   // predict, perplexity
 void addEvaluateVerb(CLI::App& app, Invocation& invocation);    // evaluate
 void addCheckpointVerbs(CLI::App& app, Invocation& invocation); // import, export-model, verify

@@ -1,43 +1,20 @@
 // Verbs about a recipe's data: data preview.
 #include "app/engine/broker/recipe_options.h"
+#include "app/engine/temporary_folder.h"
 #include "app/engine/verbs.h"
 #include "engine/data/preview.h"
 #include "engine/exec/runtime.h"
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <unistd.h>
 
 namespace celloom::app {
-namespace fs = std::filesystem;
 namespace {
 
 struct PreviewArguments {
     std::string recipe;
     std::int64_t rows = 0;
     std::unique_ptr<RecipeOptions> options;
-};
-
-/// A folder of its own that goes away.
-class TemporaryFolder {
-public:
-    static Result<TemporaryFolder> create() {
-        std::error_code error;
-        std::string name = (fs::temp_directory_path(error) / "celloom-preview-XXXXXX").string();
-        if (error || !::mkdtemp(name.data())) return fail("no temporary folder can be made.", "Check $TMPDIR and the disk's free space.");
-        return TemporaryFolder(name);
-    }
-    TemporaryFolder(TemporaryFolder&& other) noexcept : m_path(std::exchange(other.m_path, {})) {}
-    ~TemporaryFolder() {
-        std::error_code error;
-        if (!m_path.empty()) fs::remove_all(m_path, error);
-    }
-    const fs::path& path() const { return m_path; }
-
-private:
-    explicit TemporaryFolder(fs::path path) : m_path(std::move(path)) {}
-    fs::path m_path;
 };
 
 void runPreview(const PreviewArguments& arguments, Invocation& invocation) {

@@ -1,5 +1,5 @@
 // RotaryEmbedding and Attention. Letters: B batch, T sequence, H query heads, K key/value heads, D head dimension.
-#include "engine/cells/cell.h"
+#include "engine/cells/attention_weights.h"
 #include "engine/generate/key_value_cache.h"
 #include "engine/kernels/linear.h"
 #include "engine/kernels/rotary.h"
@@ -161,7 +161,6 @@ public:
         if (context.cache) return {attendCached(inputs, context)};
         const std::int64_t heads = instance().integer("num_heads"), kvHeads = instance().integer("num_kv_heads");
         const auto type = inputs[0].scalar_type();
-        const auto wide = [&](const at::Tensor& x) { return kernels::multipliesInFloat(x) ? x.to(at::kFloat) : x; };
         const at::Tensor q = split(wide(inputs[0]), heads), k = repeat(split(wide(inputs[1]), kvHeads), heads),
                          v = repeat(split(wide(inputs[2]), kvHeads), heads);
         at::Tensor mask = sharedMask(q, k, context);
@@ -169,6 +168,22 @@ public:
         const double dropout = context.isTraining ? instance().real("dropout") : 0;
         const at::Tensor out = dropout > 0 ? attendWithDropout(q, k, v, mask, dropout, context) : attend(q, k, v, mask);
         return {out.transpose(1, 2).flatten(2).to(type)};
+    }
+
+    /// See engine/cells/attention_weights.h.
+    at::Tensor weights(const std::vector<at::Tensor>& inputs, StepContext& context, const QueryRange& range) const {
+        const std::int64_t heads = instance().integer("num_heads"), kvHeads = instance().integer("num_kv_heads");
+        const at::Tensor q = split(wide(inputs[0]), heads), k = split(wide(inputs[1]), kvHeads);
+        at::Tensor mask = sharedMask(q, k, context); // as construct() makes it
+        if (inputs[3].defined()) mask = combine(mask, inputs[3], q, k);
+        const auto ofRange = [&](const at::Tensor& x) { return x.narrow(0, range.first, range.count).to(at::kFloat); };
+        const at::Tensor queries = ofRange(q[range.row][range.head]), keys = k[range.row][range.head / (heads / kvHeads)].to(at::kFloat);
+        at::Tensor scores = at::matmul(queries, keys.t()) / std::sqrt(static_cast<double>(q.size(-1)));
+        if (mask.defined())
+            scores = scores + ofRange(mask[mask.size(0) > 1 ? range.row : 0][mask.size(1) > 1 ? range.head : 0]);
+        else if (isCausal())
+            scores = at::where(at::ones(scores.sizes(), scores.options().dtype(at::kBool)).tril(range.first), scores, minusInfinity(scores));
+        return at::softmax(scores, -1);
     }
 
 private:
@@ -195,6 +210,7 @@ private:
         return remembered(q, k, context);
     }
 
+    static at::Tensor wide(const at::Tensor& x) { return kernels::multipliesInFloat(x) ? x.to(at::kFloat) : x; }
     /// [B,T,N*D] -> [B,N,T,D], without a copy.
     static at::Tensor split(const at::Tensor& x, std::int64_t heads) {
         return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2);
@@ -275,6 +291,13 @@ private:
 };
 
 } // namespace
+
+std::int64_t attentionHeads(const graph::CellInstance& cell) { return cell.type == "Attention" ? cell.integer("num_heads") : 0; }
+
+at::Tensor attentionWeights(const graph::CellInstance& cell, const std::vector<at::Tensor>& inputs, StepContext& context, const QueryRange& range) {
+    CELLOOM_CHECK(attentionHeads(cell) > 0);
+    return Attention(cell).weights(inputs, context, range);
+}
 
 void addAttentionCells(CellRegistry& registry) {
     registry.add<RotaryEmbedding>("RotaryEmbedding");

@@ -1,7 +1,9 @@
 #include "engine/data/preview.h"
 
 #include "engine/data/packed.h"
+#include "engine/exec/value_statistics.h"
 #include "models/base/files.h"
+#include "models/base/text.h"
 #include "models/families/families.h"
 
 #include <algorithm>
@@ -40,7 +42,7 @@ Result<PreparedData> conversations(const recipe::Recipe& recipe, const DataFiles
 Result<PreparedData> prepare(const recipe::Recipe& recipe, const DataFiles& files, const fs::path& folder, DataPreview& out) {
     const fs::path target = folder / "tokenizer.model";
     if (files.areInstructions) return conversations(recipe, files, folder, out);
-    if (files.areTensors) return fail("Named columns hold no text to preview.", "Previews are of texts, tokens and conversations.", "data.format");
+    if (files.areTensors) return prepareTensors(recipe, files);
     if (files.areTokens) {
         if (!recipe.text("tokenizer.path").empty()) {
             CELLOOM_TRY(tokenizer, obtainTokenizer(recipe, {}, target));
@@ -137,7 +139,45 @@ std::string histogram(const std::vector<ChatStatistics::Bin>& bins) {
     return out;
 }
 
+/// All columns of the batch by name, tokens among them.
+std::map<std::string, at::Tensor> columnsOf(const Batch& batch) {
+    std::map<std::string, at::Tensor> out = batch.columns;
+    if (batch.inputIds.defined()) out["input_ids"] = batch.inputIds;
+    if (batch.labels.defined()) out["labels"] = batch.labels;
+    return out;
+}
+
+const char* nameOf(const at::Tensor& tensor) { return at::isIntegralType(tensor.scalar_type(), false) ? "int64" : "float32"; }
+
+std::string columnsToJson(const DataPreview& preview) {
+    json files = json::array(), columns = json::array();
+    for (const CorpusFile& file : preview.files) files.push_back({{"path", file.path.string()}, {"bytes", file.sizeBytes}, {"encoding", file.encoding}});
+    for (const auto& [name, tensor] : columnsOf(preview.batch)) {
+        const ValueStatistics values = statisticsOf(tensor);
+        columns.push_back({{"name", name}, {"shape", tensor.sizes().vec()}, {"type", nameOf(tensor)}, {"minimum", values.minimum}, {"maximum", values.maximum},
+                           {"mean", values.mean}, {"deviation", values.deviation}, {"histogram", values.histogram}});
+    }
+    const json out{{"files", files}, {"rows", preview.rows}, {"held_out_rows", preview.heldOutRows}, {"batch", {{"rows", preview.lengths.size()}, {"columns", columns}}}};
+    return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string columnsToText(const DataPreview& preview) {
+    constexpr std::size_t kFilesShown = 10;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(kFilesShown, preview.files.size()); ++i) out += preview.files[i].path.string() + ": " + preview.files[i].encoding + "\n";
+    if (preview.files.size() > kFilesShown) out += "… and " + std::to_string(preview.files.size() - kFilesShown) + " more files\n";
+    out += std::to_string(preview.rows) + " rows, " + std::to_string(preview.heldOutRows) + " held out\n\nthe first batch:\n";
+    for (const auto& [name, tensor] : columnsOf(preview.batch)) {
+        const ValueStatistics values = statisticsOf(tensor);
+        out += name + " [" + c10::Join(", ", tensor.sizes()) + "] " + nameOf(tensor) + ": " + roundedText(values.minimum) + " to " + roundedText(values.maximum) + ", mean " +
+               roundedText(values.mean) + ", spread " + roundedText(values.deviation) + "\n";
+    }
+    return out;
+}
+
 } // namespace
+
+bool DataPreview::areColumns() const { return !batch.inputIds.defined() || !batch.labels.defined() || !batch.columns.empty(); }
 
 Result<DataPreview> previewData(const recipe::Recipe& recipe, const fs::path& folder, std::int64_t rows) {
     if (!recipe::trains(recipe)) return fail("is " + recipe.text("kind") + ", which has no first batch of a training.", "Preview a recipe of kind pretrain or finetune.", "kind");
@@ -146,6 +186,7 @@ Result<DataPreview> previewData(const recipe::Recipe& recipe, const fs::path& fo
     CELLOOM_TRY(data, prepare(recipe, files, folder, out));
     out.isTokenizerTrained = out.tokenizer && recipe.text("tokenizer.path").empty() && recipe.text("model.weights").empty();
     out.files = data.files;
+    out.dataset = data.train;
     out.rows = data.train->size();
     out.heldOutRows = data.validation ? data.validation->size() : 0;
     out.sequenceLength = data.sequenceLength;
@@ -153,7 +194,8 @@ Result<DataPreview> previewData(const recipe::Recipe& recipe, const fs::path& fo
     const bool isShuffled = recipe.flag("data.shuffle"), isGrouped = files.areInstructions && recipe.flag("data.group_by_length");
     const std::int64_t batchSize = recipe.integer("train.batch_size");
     const ShuffledDataset shuffled(*data.train, static_cast<std::uint64_t>(recipe.integer("seed")), 0, isGrouped ? batchSize : 0);
-    const Dataset& ordered = isShuffled ? static_cast<const Dataset&>(shuffled) : *data.train;
+    const EpochDataset inOrder(*data.train, static_cast<std::uint64_t>(recipe.integer("seed")), 0);
+    const Dataset& ordered = isShuffled ? static_cast<const Dataset&>(shuffled) : inOrder;
     const std::int64_t count = std::min(rows > 0 ? rows : batchSize, out.rows);
     out.batch = collate(ordered, 0, count);
     for (std::int64_t i = 0; i < count; ++i) out.lengths.push_back(ordered.lengthOf(i));
@@ -161,6 +203,7 @@ Result<DataPreview> previewData(const recipe::Recipe& recipe, const fs::path& fo
 }
 
 std::string toJson(const DataPreview& preview) {
+    if (preview.areColumns()) return columnsToJson(preview);
     json files = json::array(), rows = json::array();
     for (std::size_t i = 0; i < preview.files.size(); ++i) {
         const CorpusFile& file = preview.files[i];
@@ -191,6 +234,7 @@ std::string toJson(const DataPreview& preview) {
 }
 
 std::string toText(const DataPreview& preview, bool isColoured) {
+    if (preview.areColumns()) return columnsToText(preview);
     std::string out;
     for (std::size_t i = 0; i < preview.files.size(); ++i)
         out += preview.files[i].path.string() + ": " + (i < preview.formats.size() ? preview.formats[i] + ", " : "") + preview.files[i].encoding + "\n";

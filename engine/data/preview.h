@@ -16,8 +16,11 @@ struct DataPreview {
     std::vector<std::string> fallbacks;
     std::optional<ChatStatistics> samples, heldOut;
     std::int64_t rows = 0, heldOutRows = 0, sequenceLength = 0;
+    std::shared_ptr<const Dataset> dataset; // that the run learns from
     Batch batch;                       // the first of the run: what its first step begins with
-    std::vector<std::int64_t> lengths; // of the batch's rows, without padding
+    std::vector<std::int64_t> lengths; // of the batch's rows, without padding; 1 of rows of named columns
+    /// Whether the rows are named columns rather than tokens to be shown one by one.
+    [[nodiscard]] bool areColumns() const;
 };
 
 /// Reads, tokenises and shuffles as the run would; the tokenizer and what goes with it are put into `folder`, which must exist. `rows`:

@@ -58,6 +58,14 @@
             <translation>分词器 %1 个词元</translation>
         </message>
         <message>
+            <source>%1 rows to learn from, %2 held out.</source>
+            <translation>%1 行用于学习，留出 %2 行。</translation>
+        </message>
+        <message>
+            <source>%1 to %2, mean %3, spread %4</source>
+            <translation>%1 到 %2，均值 %3，标准差 %4</translation>
+        </message>
+        <message>
             <source>%1 sequences of at most %2 tokens, %3 held out.</source>
             <translation>%1 条序列，每条至多 %2 个词元，另留出 %3 条。</translation>
         </message>
@@ -3490,6 +3498,50 @@
         <message>
             <source>Pretrains %1.</source>
             <translation>预训练 %1。</translation>
+        </message>
+        <message>
+            <source>Transformer blocks that read 三国演义</source>
+            <translation>阅读《三国演义》的 Transformer 块</translation>
+        </message>
+        <message>
+            <source>A language model of a few plain Transformer blocks, attention and feed-forward each with its norm, that soon foretells the novel better than counts of neighbouring tokens do.</source>
+            <translation>由几个朴素的 Transformer 块（注意力与前馈网络各带归一化）组成的语言模型，很快就比相邻词元的统计更会预测这部小说。</translation>
+        </message>
+        <message>
+            <source>Cross-attention: a question looks at pixels</source>
+            <translation>交叉注意力：让问题去看像素</translation>
+        </message>
+        <message>
+            <source>Is this handwritten digit even, odd, above four, below five? The question&apos;s token attends to the 64 pixels and answers yes or no.</source>
+            <translation>这个手写数字是偶数、奇数、大于四，还是小于五？问题的词元关注 64 个像素，回答是或否。</translation>
+        </message>
+        <message>
+            <source>Multi-modal: a picture and words</source>
+            <translation>多模态：一幅图与几个词</translation>
+        </message>
+        <message>
+            <source>A picture of a digit and the words of a question meet in a gate. Neither alone tells the answer, the two together do.</source>
+            <translation>数字的图像与问题的词语在门控中相遇。单看哪一个都不知道答案，合起来才知道。</translation>
+        </message>
+        <message>
+            <source>Multi-task: kind and colour of wines</source>
+            <translation>多任务：葡萄酒的品种与颜色</translation>
+        </message>
+        <message>
+            <source>From twelve measurements of a wine one net tells its cultivar and the intensity of its colour: two outputs, each with a loss and a weight.</source>
+            <translation>一个网络根据葡萄酒的十二项测量值判断其品种和颜色强度：两个输出，各有自己的损失和权重。</translation>
+        </message>
+        <message>
+            <source>Images: handwritten digits</source>
+            <translation>图像：手写数字</translation>
+        </message>
+        <message>
+            <source>Convolutions, batch norms and pools learn ten digits from a folder of pictures.</source>
+            <translation>卷积、批归一化和池化从一个图片文件夹中学会十个数字。</translation>
+        </message>
+        <message>
+            <source>Two cores: about a minute.</source>
+            <translation>双核：约一分钟。</translation>
         </message>
     </context>
 </TS>

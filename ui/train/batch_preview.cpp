@@ -156,6 +156,13 @@ QString BatchPreview::factsText() const {
 }
 
 QString BatchPreview::countsText() const {
+    if (!m_data.columns.empty()) {
+        QStringList lines{tr("%1 rows to learn from, %2 held out.").arg(Format::count(m_data.sequences), Format::count(m_data.heldOut))};
+        for (const PreviewColumn& column : m_data.columns)
+            lines.append(QStringLiteral("%1 %2 %3: ").arg(column.name, column.shape, column.type) +
+                         tr("%1 to %2, mean %3, spread %4").arg(Format::number(column.minimum), Format::number(column.maximum), Format::number(column.mean), Format::number(column.deviation)));
+        return lines.join(QLatin1Char('\n'));
+    }
     QString text = tr("%1 sequences of at most %2 tokens, %3 held out.")
                        .arg(Format::count(m_data.sequences), Format::count(m_data.sequenceLength), Format::count(m_data.heldOut));
     if (m_data.samples) {

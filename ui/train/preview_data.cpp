@@ -60,6 +60,18 @@ PreviewSamples readSamples(const json& object) {
     return samples;
 }
 
+PreviewColumn readColumn(const json& object) {
+    PreviewColumn column{textOf(object, "name"), {}, textOf(object, "type")};
+    QStringList sizes;
+    for (const json& size : listOf(object, "shape"))
+        if (size.is_number_integer()) sizes.append(QString::number(size.get<std::int64_t>()));
+    column.shape = QLatin1Char('[') + sizes.join(QStringLiteral(", ")) + QLatin1Char(']');
+    for (const auto& [name, number] : {std::pair("minimum", &column.minimum), std::pair("maximum", &column.maximum), std::pair("mean", &column.mean),
+                                       std::pair("deviation", &column.deviation)})
+        if (const auto found = object.find(name); found != object.end() && found->is_number()) *number = found->get<double>();
+    return column;
+}
+
 } // namespace
 
 std::int64_t PreviewRow::learned() const {
@@ -95,6 +107,13 @@ Result<PreviewData> readPreview(const QByteArray& text) {
     data.sequenceLength = numberOf(whole, "sequence_length");
     data.batchLength = numberOf(*batch, "length");
     data.learned = numberOf(*batch, "learned");
+    for (const json& object : listOf(*batch, "columns"))
+        if (object.is_object()) data.columns.push_back(readColumn(object));
+    if (!data.columns.empty()) {
+        data.sequences = numberOf(whole, "rows");
+        data.heldOut = numberOf(whole, "held_out_rows");
+        return data;
+    }
     for (const json& object : listOf(*batch, "rows")) {
         CELLOOM_TRY(row, readRow(object));
         data.rows.push_back(std::move(row));

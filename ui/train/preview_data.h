@@ -37,6 +37,12 @@ struct PreviewSamples {
     std::vector<PreviewBin> lengths;
 };
 
+/// Of rows of named columns: what its numbers in the batch are like.
+struct PreviewColumn {
+    QString name, shape, type; // "[32, 1, 8, 8]"
+    double minimum = 0, maximum = 0, mean = 0, deviation = 0;
+};
+
 struct PreviewFile {
     QString path, format, encoding;
     std::int64_t bytes = 0;
@@ -51,6 +57,7 @@ struct PreviewData {
     std::optional<PreviewSamples> samples;
     std::int64_t sequences = 0, heldOut = 0, sequenceLength = 0, batchLength = 0, learned = 0;
     std::vector<PreviewRow> rows;
+    std::vector<PreviewColumn> columns; // in place of rows; `sequences` and `heldOut` count rows then
 };
 
 /// Fails where it is no such answer.
