@@ -224,7 +224,11 @@ CellCost expressionCost(const CellInstance& cell, const Sizes& inputs, const Siz
     }
     const bool isOneStep = formula.nodes.size() <= 3;
     cost.forwardWorkspace = isOneStep ? 0 : sizeOf(dims.back()); // a term that nobody keeps, before the next one replaces it
-    cost.backwardWorkspace = isOneStep ? 0 : multiplyCapped(sizeOf(dims.back()), 2);
+    // gradients of terms on their way down; that of a divisor is - gradient · (a / b) / b
+    const bool divides = std::any_of(formula.nodes.begin(), formula.nodes.end(), [&](const Formula::Node& node) {
+        return node.op == Op::Divide && formula.nodes[static_cast<std::size_t>(node.of[1])].op != Op::Number;
+    });
+    cost.backwardWorkspace = multiplyCapped(sizeOf(dims.back()), (isOneStep ? 0 : 2) + (divides ? 1 : 0));
     return cost;
 }
 

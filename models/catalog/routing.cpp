@@ -89,9 +89,10 @@ CellType mixtureOfExperts() {
                            experts = cell.integer("num_experts");
         const std::int64_t tokens = sizeOf(inputs[0]) / hidden, sent = multiplyCapped(tokens, cell.integer("top_k"));
         const std::int64_t products = isGated(cell) ? 3 : 2;
-        // the router's product and softmax; for each token sent: its products, the function between them, and the weighing
+        // the router's product and softmax; for each token sent: its products, the function between them, the weighing and adding up
         const double perSent = 2.0 * static_cast<double>(products) * static_cast<double>(hidden) * static_cast<double>(inside) +
-                               (isGated(cell) ? 6.0 : 8.0) * static_cast<double>(inside) + 2.0 * static_cast<double>(hidden);
+                               (isGated(cell) ? 6.0 : 8.0) * static_cast<double>(inside) + 2.0 * static_cast<double>(hidden) +
+                               (cell.flag("renormalise") ? 2 : 0);
         CellCost cost{static_cast<double>(sent) * perSent +
                           static_cast<double>(tokens) * static_cast<double>(experts) * (2.0 * static_cast<double>(hidden) + 5),
                       {0},

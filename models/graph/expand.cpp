@@ -486,6 +486,25 @@ std::string findRecursion(const Document& document) {
     return {};
 }
 
+/// The composite that the cell at a path stands in, empty for the main graph: where a mistake is mended, whatever the number of instances.
+std::string compositeAt(const Document& document, const std::string& path) {
+    const auto slash = path.find('/');
+    std::string inside = slash == std::string::npos ? "" : path.substr(0, slash);
+    for (std::size_t from = slash == std::string::npos ? 0 : slash + 1; from < path.size();) {
+        const auto graph = document.composites.find(inside);
+        if (graph == document.composites.end() && !inside.empty()) return {};
+        const auto& cells = inside.empty() ? document.main.cells : graph->second.cells;
+        std::size_t end = std::min(path.find('.', from), path.size());
+        const auto cell = std::find_if(cells.begin(), cells.end(), [&](const Cell& other) { return path.compare(from, end - from, other.name) == 0; });
+        if (cell == cells.end()) return inside;
+        if (!cell->repeat.empty()) end = end < path.size() ? std::min(path.find('.', end + 1), path.size()) : end; // the instance's number
+        if (end >= path.size()) return inside;
+        inside = cell->type;
+        from = end + 1;
+    }
+    return inside;
+}
+
 } // namespace
 
 std::int64_t CellInstance::integer(const std::string& name) const {
@@ -590,6 +609,9 @@ Expansion expand(const Document& original, const std::map<std::string, ParamValu
         alone.run(graph);
         seen.insert(alone.usedComposites().begin(), alone.usedComposites().end());
     }
+    for (Problem& problem : out.problems)
+        if (const std::string inside = compositeAt(document, problem.path); !inside.empty() && !problem.path.starts_with(inside + "/"))
+            problem.hint += (problem.hint.empty() ? "In the composite " : " In the composite ") + inside + ".";
     out.model = expander.takeModel();
     return out;
 }

@@ -2,6 +2,7 @@
 
 #include "models/base/text.h"
 #include "models/families/families.h"
+#include "models/library/standard.h"
 #include "models/recipe/recipe.h"
 
 namespace celloom::recipe {
@@ -114,6 +115,14 @@ std::string presetReference(Language language) {
                " | " + escaped(preset.source) + " |\n";
     out += isChinese ? "\n每个总数也由其他程序独立数过：`tests/oracle/count_presets.py`。\n"
                      : "\nEach total is counted by other programs too: `tests/oracle/count_presets.py`.\n";
+    out += isChinese ? "\n## 模板\n\n由 `resources/templates` 生成：可直接用作模型名的完整网络，尺寸用 `model.overrides` 改。\n\n| 模板 | 说明 | 超参数 |\n|---|---|---|\n"
+                     : "\n## Templates\n\nMade from `resources/templates`: whole networks whose names stand for a model, with `model.overrides` for their sizes.\n\n"
+                       "| template | what it is | hyper-parameters |\n|---|---|---|\n";
+    for (const library::Template& made : library::templates()) {
+        std::vector<std::string> hyper;
+        for (const graph::HyperParameter& parameter : made.document.main.hyper) hyper.push_back(parameter.name);
+        out += "| `" + made.name + "` | " + escaped(isChinese ? made.summaryZh : made.summary()) + " | " + joined(hyper) + " |\n";
+    }
     return out;
 }
 

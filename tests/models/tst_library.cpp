@@ -5,6 +5,7 @@
 #include "models/graph/json.h"
 #include "models/library/standard.h"
 
+#include <QFile>
 #include <QTest>
 
 using namespace celloom;
@@ -35,6 +36,9 @@ bool entryHas(const std::string& name, const std::string& hyper) {
 }
 
 } // namespace
+
+using WholeSizes = std::map<std::string, qint64>;
+Q_DECLARE_METATYPE(WholeSizes)
 
 class TestLibrary : public QObject {
     Q_OBJECT
@@ -130,6 +134,39 @@ private Q_SLOTS:
         QCOMPARE(static_cast<double>(model.parameterCount()), parameters);
     }
 
+    void otherEntriesHaveTheParametersOfADerivation_data() {
+        QTest::addColumn<QString>("name");
+        QTest::addColumn<WholeSizes>("sizes");
+        QTest::addColumn<qint64>("parameters");
+        QTest::newRow("ResidualDenseBlock") << "ResidualDenseBlock" << WholeSizes{{"dim", 10}, {"hidden", 30}} << qint64(2 * 10 + 10 * 30 + 30 + 30 * 10 + 10);
+        QTest::newRow("ClassifierHead") << "ClassifierHead" << WholeSizes{{"dim", 10}, {"classes", 3}} << qint64(2 * 10 + 10 * 3 + 3);
+        QTest::newRow("SequenceClassifierHead") << "SequenceClassifierHead" << WholeSizes{{"dim", 10}, {"classes", 3}} << qint64(2 * 10 + 10 * 3 + 3);
+        QTest::newRow("RegressionHead") << "RegressionHead" << WholeSizes{{"dim", 10}, {"outputs", 2}} << qint64(2 * 10 + 10 * 2 + 2);
+        QTest::newRow("GatedFusion") << "GatedFusion" << WholeSizes{{"dim", 10}} << qint64(2 * 10 * 10 + 10);
+        QTest::newRow("ConvBlock") << "ConvBlock" << WholeSizes{{"in_channels", 3}, {"out_channels", 8}, {"kernel_size", 5}, {"stride", 2}, {"height", 9}, {"width", 12}} << qint64(3 * 8 * 25 + 2 * 8);
+        QTest::newRow("ResidualConvBlock") << "ResidualConvBlock" << WholeSizes{{"channels", 6}} << qint64(2 * (6 * 6 * 9 + 2 * 6));
+        QTest::newRow("PatchEmbedding") << "PatchEmbedding" << WholeSizes{{"channels", 3}, {"height", 12}, {"width", 8}, {"patch_size", 4}, {"d_model", 16}} << qint64(3 * 16 * 16 + 16 + 3 * 2 * 16);
+        QTest::newRow("LearnedPositions") << "LearnedPositions" << WholeSizes{{"length", 7}, {"d_model", 16}} << qint64(7 * 16);
+        QTest::newRow("MixtureOfExpertsBlock") << "MixtureOfExpertsBlock" << WholeSizes{{"d_model", 16}, {"num_heads", 4}, {"d_ff", 24}, {"num_experts", 3}, {"top_k", 2}}
+                                               << qint64(4 * 16 * 16 + 2 * 16 + 3 * 16 + 3 * 3 * 16 * 24); // attention, norms, router, experts of gate, up and down
+    }
+    void otherEntriesHaveTheParametersOfADerivation() {
+        QFETCH(QString, name);
+        QFETCH(WholeSizes, sizes);
+        QFETCH(qint64, parameters);
+        Sizes given;
+        for (const auto& [key, value] : sizes) given[key] = std::int64_t(value);
+        QCOMPARE(qint64(expanded(findStandard(name.toStdString())->document, given).parameterCount()), parameters);
+    }
+
+    /// Those of the two tables above are all there are.
+    void everyEntryHasADerivation() {
+        QFile source(CELLOOM_SOURCE "/tests/models/tst_library.cpp");
+        QVERIFY(source.open(QIODevice::ReadOnly));
+        const QByteArray text = source.readAll();
+        for (const Entry& entry : standard()) QVERIFY2(text.contains(("\"" + entry.name + "\"").c_str()), entry.name.c_str());
+    }
+
     void everyTemplateExpandsAndSaysWhatItIs() {
         for (const Template& made : templates()) {
             QVERIFY2(!made.summary().empty() && !made.summaryZh.empty() && !made.title.empty() && !made.titleZh.empty(), made.name.c_str());
@@ -179,6 +216,21 @@ private Q_SLOTS:
         QVERIFY(must(copyInto(document, "FeedForward")).added.empty());
         document.composites.at("FeedForward").hyper[0].value = std::int64_t(128);
         QCOMPARE(must(copyInto(document, "FeedForward")).type, std::string("FeedForward_2"));
+    }
+
+    void aProblemNamesTheCompositeThatItIsIn() {
+        graph::Document document = findTemplate("transformer-lm")->document;
+        const auto hintOf = [&](const Sizes& sizes) {
+            const graph::Expansion expansion = graph::expand(document, sizes);
+            return expansion.problems.empty() ? std::string("no problem") : expansion.problems[0].path + " | " + expansion.problems[0].hint;
+        };
+        QVERIFY2(hintOf({{"d_model", std::int64_t(65)}}).ends_with("In the composite MultiHeadAttention."), hintOf({{"d_model", std::int64_t(65)}}).c_str());
+        QVERIFY(hintOf({{"d_model", std::int64_t(65)}}).starts_with("blocks.0.attention.attention.attention |"));
+        document.composites.at("PostNormTransformerBlock").cells[0].params["d_modle"] = std::string("d_model");
+        QVERIFY2(hintOf({}).ends_with("In the composite PostNormTransformerBlock."), hintOf({}).c_str());
+        document.composites.at("PostNormTransformerBlock").cells[0].params.erase("d_modle");
+        document.main.cells[0].params["vocabulary"] = std::int64_t(3);
+        QVERIFY2(hintOf({}).find("In the composite") == std::string::npos, hintOf({}).c_str());
     }
 
     void anUnknownNameIsRefusedWithTheNearestOne() {
