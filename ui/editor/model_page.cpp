@@ -2,6 +2,7 @@
 
 #include "models/families/families.h"
 #include "models/graph/difference.h"
+#include "models/library/standard.h"
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/run_store.h"
@@ -264,11 +265,12 @@ void ModelPage::fillPresets() {
     m_preset->clear();
     const bool isChinese = m_services.language.isChinese();
     const QString current = fromUtf8(m_services.recipe.recipe().text("model.source"));
-    for (const families::Preset& preset : families::presets()) {
-        m_preset->addItem(fromUtf8(preset.name), fromUtf8(preset.name));
-        m_preset->setItemData(m_preset->count() - 1, fromUtf8(isChinese && !preset.summaryZh.empty() ? preset.summaryZh : preset.summary),
-                              Qt::ToolTipRole);
-    }
+    const auto add = [&](const std::string& name, const std::string& summary, const std::string& summaryZh) {
+        m_preset->addItem(fromUtf8(name), fromUtf8(name));
+        m_preset->setItemData(m_preset->count() - 1, fromUtf8(isChinese && !summaryZh.empty() ? summaryZh : summary), Qt::ToolTipRole);
+    };
+    for (const families::Preset& preset : families::presets()) add(preset.name, preset.summary, preset.summaryZh);
+    for (const library::Template& made : library::templates()) add(made.name, made.summary(), made.summaryZh);
     int index = m_preset->findData(current);
     if (index < 0) {
         m_preset->addItem(QFileInfo(current).fileName(), current);
