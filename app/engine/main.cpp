@@ -1,5 +1,6 @@
 // celloom-engine: registers the verbs, parses the command line, returns the documented exit code. Nothing is computed here.
 #include "app/engine/verbs.h"
+#include "app/engine/verbs_code.h"
 #include "engine/exec/memory.h"
 #include "engine/exec/network.h"
 #include "engine/exec/runtime.h"
@@ -78,6 +79,7 @@ int main(int argc, char** argv) {
     celloom::app::addScriptVerbs(app, invocation);
     celloom::app::addLibraryVerbs(app, invocation);
     celloom::app::addPluginVerbs(app, invocation);
+    celloom::app::addCodeVerbs(app, invocation);
     celloom::app::addTrainVerbs(app, invocation);
 
     return parseAndRun(app, invocation, argc, argv);

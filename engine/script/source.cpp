@@ -1,4 +1,4 @@
-#include "engine/script/source.h"
+#include "engine/script/code_source.h"
 
 #include "models/base/text.h"
 
@@ -63,9 +63,10 @@ char asciiFor(Text character) {
 
 class Reader {
 public:
-    Reader(Text code, const ScriptLimits& limits) : m_limits(limits) { m_out.text = std::string(code); }
+    /// `isOfCells`: a file of cells, code_source.h.
+    Reader(Text code, const ScriptLimits& limits, bool isOfCells) : m_limits(limits), m_isOfCells(isOfCells) { m_out.text = std::string(code); }
 
-    ScriptResult<ScriptSource> read() {
+    ScriptResult<CodeSource> read() {
         if (!checkBytes() || !readLines()) return tl::unexpected(std::move(*m_problem));
         return std::move(m_out);
     }
@@ -108,7 +109,8 @@ private:
     bool readConstant();
 
     ScriptLimits m_limits;
-    ScriptSource m_out;
+    bool m_isOfCells;
+    CodeSource m_out;
     std::optional<ScriptProblem> m_problem;
     std::vector<Token> m_line;        // of the logical line being read
     std::vector<std::size_t> m_brackets; // offsets of those open
@@ -123,7 +125,7 @@ bool Reader::checkBytes() {
     std::string& all = m_out.text;
     if (all.starts_with("\xEF\xBB\xBF")) all.erase(0, 3);
     if (all.size() > m_limits.maxBytes) {
-        m_problem = ScriptProblem{"The source is longer than " + std::to_string(m_limits.maxBytes >> 10) + " KiB.", "Typed code is short.", 0, 0, 1, {}, false};
+        m_problem = ScriptProblem{"The source is longer than " + std::to_string(m_limits.maxBytes >> 10) + " KiB.", m_isOfCells ? "Bring it in class by class." : "Typed code is short.", 0, 0, 1, {}, false};
         return false;
     }
     if (!isUtf8(all)) {
@@ -135,7 +137,7 @@ bool Reader::checkBytes() {
     for (std::size_t i = 0; i < all.size(); ++i)
         if (static_cast<unsigned char>(all[i]) < ' ' && all[i] != '\n' && all[i] != '\t') return refuse(i, 1, "A control character stands here.", "Delete it.");
     if (static_cast<std::size_t>(std::count(all.begin(), all.end(), '\n')) > m_limits.maxLines) {
-        m_problem = ScriptProblem{"The source has more than " + std::to_string(m_limits.maxLines) + " lines.", "Typed code is short.", 0, 0, 1, {}, false};
+        m_problem = ScriptProblem{"The source has more than " + std::to_string(m_limits.maxLines) + " lines.", m_isOfCells ? "Bring it in class by class." : "Typed code is short.", 0, 0, 1, {}, false};
         return false;
     }
     if (all.empty() || all.back() != '\n') all += '\n';
@@ -163,6 +165,7 @@ bool Reader::readLogicalLine(std::size_t& at) {
         } else if (c == '#') {
             std::size_t end = at;
             while (m_out.text[end] != '\n') ++end;
+            m_out.comments.push_back({at, m_out.text.substr(at, end - at)});
             blank(at, end);
             at = end;
         } else if (c == ' ' || c == '\t') {
@@ -328,8 +331,10 @@ bool Reader::checkLine() {
         if (!readImport()) return false;
         blank(m_line.front().begin, m_line.back().end, "pass");
     }
-    if (std::all_of(m_line.begin(), m_line.end(), [](const Token& token) { return token.kind == TokenKind::String; })) // a docstring
+    if (std::all_of(m_line.begin(), m_line.end(), [](const Token& token) { return token.kind == TokenKind::String; })) { // a docstring
+        m_out.docstrings.push_back({m_line.front().begin, std::string(Text(m_out.text).substr(m_line.front().begin, m_line.back().end - m_line.front().begin))});
         blank(m_line.front().begin, m_line.back().end, m_line.back().end - m_line.front().begin >= 4 ? "pass" : "0");
+    }
     m_opensBlock = text(m_line.back()) == ":";
     m_opensClass = is(0, "class");
     return true;
@@ -359,7 +364,7 @@ bool Reader::checkStars(bool isDefinition) {
         const Text before = text(m_line[i - 1]);
         if (before != "(" && before != ",") continue;
         if (is(i, "**")) return refuse(m_line[i], "'**' parameters are not available.", "Name each parameter.");
-        if (!is(i, "*")) continue;
+        if (!is(i, "*") || (m_isOfCells && !isDefinition)) continue;
         if (!isDefinition || !isKind(1, TokenKind::Name) || !isKind(i + 1, TokenKind::Name) || !is(i + 2, ")"))
             return refuse(m_line[i], "'*' is not available here.", "Name each parameter; a metric's update may have *inputs alone.");
         m_out.starParameters[m_line[1].begin] = std::string(text(m_line[i + 1]));
@@ -417,7 +422,7 @@ bool Reader::readImport() {
         if (isFrom && i > 1) break;
         const bool isModule = isKind(i, TokenKind::Name) && (i == 1 || is(i - 1, ","));
         if (!isModule) continue;
-        if (!kKnownModules.contains(text(m_line[i])))
+        if (!m_isOfCells && !kKnownModules.contains(text(m_line[i])))
             return refuse(m_line[i], "The module " + inQuotes(text(m_line[i])) + " is not available.",
                           "Lines that import from mindspore, torch, math, numpy, time or typing are read over; there is nothing else.");
     }
@@ -459,7 +464,18 @@ bool Reader::readConstant() {
 
 } // namespace
 
-ScriptResult<ScriptSource> readScriptSource(std::string_view code, const ScriptLimits& limits) { return Reader(code, limits).read(); }
+ScriptResult<ScriptSource> readScriptSource(std::string_view code, const ScriptLimits& limits) {
+    auto read = Reader(code, limits, false).read();
+    if (!read) return tl::unexpected(std::move(read).error());
+    return static_cast<ScriptSource&&>(std::move(*read));
+}
+
+ScriptResult<CodeSource> readCodeSource(std::string_view code) {
+    ScriptLimits limits;
+    limits.maxBytes = 512 << 10;
+    limits.maxLines = 20000;
+    return Reader(code, limits, true).read();
+}
 
 Error ScriptProblem::asError(const std::string& name) const {
     std::string place = name;

@@ -2,17 +2,13 @@
 // files are limited, since a hostile source can make the compiler itself run away. Cells are called on small tensors, forward and backward.
 #pragma once
 
+#include "engine/script/limited_child.h"
 #include "engine/script/script.h"
 #include "models/recipe/recipe.h"
 
 #include <optional>
 
 namespace celloom::engine {
-
-struct TrialLimits {
-    std::int64_t memoryBytes = 256ll << 20; // beyond what the process has when it begins
-    int processorSeconds = 2, seconds = 30;
-};
 
 struct Trial {
     ScriptReport report;

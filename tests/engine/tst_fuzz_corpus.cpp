@@ -16,13 +16,13 @@ private Q_SLOTS:
 
 void TestFuzzCorpus::noFileEndsTheProgram_data() {
     QTest::addColumn<int>("target");
-    const char* names[] = {"safetensors", "torch", "pickle", "ckpt"};
-    for (int i = 0; i < 4; ++i) QTest::newRow(names[i]) << i;
+    const char* names[] = {"safetensors", "torch", "pickle", "ckpt", "graph", "code"};
+    for (int i = 0; i < 6; ++i) QTest::newRow(names[i]) << i;
 }
 
 void TestFuzzCorpus::noFileEndsTheProgram() {
     QFETCH(int, target);
-    void (*const targets[])(std::string_view) = {fuzz::safetensors, fuzz::torch, fuzz::pickle, fuzz::ckpt};
+    void (*const targets[])(std::string_view) = {fuzz::safetensors, fuzz::torch, fuzz::pickle, fuzz::ckpt, fuzz::graph, fuzz::code};
     int files = 0;
     for (const auto& item : fs::directory_iterator(fs::path(CELLOOM_SOURCE) / "tests/fuzz/corpus" / QTest::currentDataTag())) {
         const auto content = readFile(item.path());
