@@ -519,7 +519,7 @@ Reading readable(std::string message) {
         if (!members.empty())
             return {(type == "CallbackParam" ? "cb_params" : type == "RunContext" ? "run_context" : "optimizer") + std::string(" has no ") + inQuotes(name) + ".",
                     close.empty() ? "It has " + joined(members) + "." : "Did you mean " + joined(close) + "?"};
-        return {"self." + name + " is not there.", "Give it its first value in __init__."};
+        return {"self." + name + " is not there.", "Give it its first value in __init__, or, in a cell, declare it among the weights."};
     }
     static const std::regex noSetter("Tried to set (?:nonexistent|an) attribute: ([A-Za-z_0-9]*)");
     if (std::regex_search(message, found, noSetter)) {

@@ -171,7 +171,7 @@ private Q_SLOTS:
         QVERIFY(!answer["ok"] && answer["cells"][0]["cell"] == "gate" && answer["cells"][0]["error"]["line"] == 2 && answer["cells"][0]["error"]["column"] == 12);
         QVERIFY(writeFileAtomically(path("gate.py"), kTyped));
         const QStringList alone{"check-script", QString::fromStdString(path("gate.py").string()), "--cell", "--inputs", "x: [B, 2 * C]", "--outputs", "out: [B, C]"};
-        QVERIFY(has(app::testing::runEngine(alone).err, "gate.py:3:29: error: self.scale is not there."));
+        QVERIFY(has(app::testing::runEngine(alone).err, "gate.py:3:30: error: self.scale is not there."));
         QCOMPARE(app::testing::runEngine(alone + QStringList{"--weights", "scale: []"}).code, 0);
         QCOMPARE(app::testing::runEngine(alone.mid(0, 5)).code, 2); // no output
     }
