@@ -141,6 +141,21 @@ void LLMTrainer::reportEvaluation(const Evaluation& evaluation) {
     m_reporter.info("evaluation", said + " over " + std::to_string(evaluation.items) + (isOnText ? " tokens." : " numbers."), data.dump());
 }
 
+namespace {
+
+/// What the graph's symbols are in these rows, all of one shape; B is no row's.
+void bindSymbols(const graph::ExpandedModel& model, const Dataset& rows, std::map<std::string, std::int64_t>& symbols) {
+    const Row row = rows.get(0);
+    for (const graph::NamedValue& input : model.inputs) {
+        const auto column = row.columns.find(input.name);
+        const graph::Shape& shape = model.values[static_cast<std::size_t>(input.value)].shape;
+        for (std::size_t i = 1; column != row.columns.end() && i < shape.size(); ++i)
+            if (!shape[i].symbol.empty()) symbols[shape[i].symbol] = column->second.size(static_cast<std::int64_t>(i) - 1) / shape[i].number;
+    }
+}
+
+} // namespace
+
 /// What tensors took at most, beside what was foretold for these rows: for a user who compares. Silent where nothing was counted.
 void LLMTrainer::reportMemory() {
     const std::int64_t counted = tensorMemory(m_device).peak;
@@ -148,6 +163,7 @@ void LLMTrainer::reportMemory() {
     m_reporter.metric("memory/peak_tensor_bytes", static_cast<double>(counted));
     recipe::MemoryOptions options = recipe::memoryOptions(m_recipe, m_network->model());
     options.symbols["T"] = m_data.sequenceLength;
+    if (m_files.areTensors && m_data.train) bindSymbols(m_network->model(), *m_data.train, options.symbols);
     options.isGpu = !m_device.is_cpu();
     options.evaluates = m_data.validation != nullptr;
     const std::int64_t expected = recipe::planTraining(m_network->model(), m_treatment, options).peak.total();

@@ -23,9 +23,17 @@ double zLossOf(const Recipe& recipe, const graph::ExpandedModel& model) {
 
 } // namespace
 
+std::map<std::string, std::int64_t> symbolSizes(const graph::ExpandedModel& model, std::int64_t rows, std::int64_t length) {
+    std::map<std::string, std::int64_t> out{{"B", rows}, {"T", length}};
+    for (const graph::ValueInfo& value : model.values)
+        for (const graph::Dim& dim : value.shape)
+            if (!dim.symbol.empty()) out.emplace(dim.symbol, length);
+    return out;
+}
+
 MemoryOptions memoryOptions(const Recipe& recipe, const graph::ExpandedModel& model) {
     MemoryOptions options;
-    options.symbols = {{"B", recipe.integer("train.batch_size")}, {"T", recipe.integer("train.sequence_length")}};
+    options.symbols = symbolSizes(model, recipe.integer("train.batch_size"), recipe.integer("train.sequence_length"));
     options.precision = precisionSettingsOf(recipe);
     options.isAccumulated = recipe.integer("train.accumulation") > 1;
     options.hasDocumentAttention = recipe.text("data.attention") == "document";
@@ -100,7 +108,7 @@ Result<PredictionEstimate> estimatePrediction(const graph::ExpandedModel& model,
     out.context = context > 0 ? context : model.hyperInteger("max_positions", 0);
     if (out.context <= 0) return fail("the model does not say how long its inputs may be.", "Give the length of the context.", model.name);
     MemoryOptions options;
-    options.symbols = {{"B", batch}, {"T", out.context}};
+    options.symbols = symbolSizes(model, batch, out.context);
     options.lastPositionOnly = true;
     out.promptFlops = graph::total(graph::costs(model, options.symbols)).forwardFlops;
     std::int64_t cached = 0; // numbers
@@ -112,7 +120,7 @@ Result<PredictionEstimate> estimatePrediction(const graph::ExpandedModel& model,
         out.tokenFlops += static_cast<double>(batch) * static_cast<double>(out.context) * static_cast<double>(cell.integer("num_heads")) *
                           (4 * static_cast<double>(cell.integer("head_dim")) + 5);
     }
-    out.tokenFlops += graph::total(graph::costs(model, {{"B", batch}, {"T", 1}})).forwardFlops;
+    out.tokenFlops += graph::total(graph::costs(model, symbolSizes(model, batch, 1))).forwardFlops;
     TreatmentTable plain;
     plain.cells.resize(model.cells.size());
     for (const char* dtype : {"float32", "bfloat16", "float16"}) {

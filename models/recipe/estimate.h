@@ -7,10 +7,14 @@
 #include "models/recipe/recipe.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace celloom::recipe {
+
+/// What the symbols of a model's shapes stand for: B the rows, T the length, and all others the length too.
+std::map<std::string, std::int64_t> symbolSizes(const graph::ExpandedModel& model, std::int64_t rows, std::int64_t length);
 
 struct Estimate {
     std::string model;

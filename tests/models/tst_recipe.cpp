@@ -2,6 +2,7 @@
 #include "models/base/files.h"
 #include "models/base/text.h"
 #include "models/recipe/checks.h"
+#include "models/recipe/estimate.h"
 #include "models/recipe/recipe.h"
 #include "models/recipe/typed_script.h"
 
@@ -34,6 +35,15 @@ class TestRecipe : public QObject {
     Q_OBJECT
 
 private Q_SLOTS:
+    void graphsWithLengthsOfAnyNameAreEstimated() { // Q of the questions beside B
+        Recipe recipe;
+        QVERIFY(recipe.set("model.source", std::string("cross-attention")) && recipe.set("train.batch_size", std::int64_t{3}) && recipe.set("train.sequence_length", std::int64_t{5}));
+        const auto found = estimate(recipe);
+        QVERIFY2(found && found->peakBytes > 0, found ? "" : found.error().text().c_str());
+        const auto model = modelOf(recipe);
+        QVERIFY((symbolSizes(*model, 3, 5) == std::map<std::string, std::int64_t>{{"B", 3}, {"T", 5}, {"Q", 5}}));
+        QVERIFY(estimatePrediction(*model, 2, 7));
+    }
     void everyFieldIsComplete() {
         std::set<std::string> sectionKeys, keys;
         for (const Section& section : sections()) {

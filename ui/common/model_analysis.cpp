@@ -1,6 +1,7 @@
 #include "ui/common/model_analysis.h"
 
 #include "models/families/families.h"
+#include "models/recipe/estimate.h"
 #include "models/recipe/lora.h"
 #include "models/recipe/parameter_table.h"
 #include "models/store/run_folder.h"
@@ -89,7 +90,7 @@ ModelAnalysis analyse(const recipe::Recipe& recipe, const DocumentPtr& edited, A
     if (analysis.folder && !overrides->empty()) analysis.ownParameters = graph::expand(analysis.document).model.parameterCount();
     if (!analysis.expansion.ok()) return analysis;
     if (depth == AnalysisDepth::Outline) return analysis;
-    analysis.costs = graph::costs(analysis.expansion.model, {{"B", analysis.batch}, {"T", analysis.sequence}});
+    analysis.costs = graph::costs(analysis.expansion.model, recipe::symbolSizes(analysis.expansion.model, analysis.batch, analysis.sequence));
     if (!recipe::trains(recipe)) {
         analysis.treatment.cells.resize(analysis.expansion.model.cells.size());
         analysis.trainable.resize(analysis.treatment.cells.size());
