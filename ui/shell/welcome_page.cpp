@@ -24,6 +24,24 @@ constexpr int kColumnWidth = 760;
 const QString kSanguo = QStringLiteral("baichuan-tiny-sanguo");
 const QString kClosingMark = QStringLiteral("internlm-lora-closing-mark");
 
+/// The small nets, each with a part of its own to look at.
+struct SmallNet {
+    const char *name, *title, *about;
+};
+constexpr SmallNet kSmallNets[] = {
+    {"transformer-block-sanguo", QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Transformer blocks that read 三国演义"),
+     QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "A language model of a few plain Transformer blocks, attention and feed-forward each with its norm, that soon foretells the novel better than "
+                                                   "counts of neighbouring tokens do.")},
+    {"cross-attention-digit-questions", QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Cross-attention: a question looks at pixels"),
+     QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Is this handwritten digit even, odd, above four, below five? The question's token attends to the 64 pixels and answers yes or no.")},
+    {"fusion-digit-questions", QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Multi-modal: a picture and words"),
+     QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "A picture of a digit and the words of a question meet in a gate. Neither alone tells the answer, the two together do.")},
+    {"multi-task-wine", QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Multi-task: kind and colour of wines"),
+     QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "From twelve measurements of a wine one net tells its cultivar and the intensity of its colour: two outputs, each with a loss and a weight.")},
+    {"image-classifier-digits", QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Images: handwritten digits"),
+     QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Convolutions, batch norms and pools learn ten digits from a folder of pictures.")},
+};
+
 /// The main example of each journey, then what runs here, then what needs a base first.
 int rankOf(const Example& example) {
     return example.name == kSanguo ? 0 : example.name == kClosingMark ? 1 : example.missingBase.isEmpty() ? 2 : 3;
@@ -172,6 +190,8 @@ WelcomePage::ExampleTexts WelcomePage::textsOf(const Example& example) {
                 tr("A small InternLM that knows the novel learns to answer a question: which mark closes this sentence? Only small matrices beside its "
                    "frozen weights learn; then base and adapter answer side by side in Try."),
                 tr("Two cores: a few minutes. Held-out questions are counted before and after.")};
+    for (const SmallNet& net : kSmallNets)
+        if (example.name == QLatin1String(net.name)) return {tr(net.title), tr(net.about), tr("Two cores: about a minute.")};
     const QString needed = example.missingBase.isEmpty()
                                ? QString()
                                : tr("Needs the folder %1 with the base's weights beside the recipe, or another under Weights.").arg(example.missingBase);
