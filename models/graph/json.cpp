@@ -140,9 +140,10 @@ private:
             out = value.get<std::int64_t>();
         else if (value.is_number())
             out = value.get<double>();
-        else if (value.is_string() && value.get_ref<const std::string&>().size() <= kMaxTextBytes)
+        else if (value.is_string()) {
+            if (value.get_ref<const std::string&>().size() > kMaxTextBytes) return wrong(at, "is longer than " + std::to_string(kMaxTextBytes) + " bytes.");
             out = value.get<std::string>();
-        else
+        } else
             return wrong(at, "must be a number, text, true or false, found " + describe(value) + ".");
         return {};
     }

@@ -2,6 +2,7 @@
 #include "models/catalog/catalog.h"
 #include "models/graph/cost.h"
 #include "models/graph/expand.h"
+#include "models/graph/json.h"
 
 #include <QTest>
 
@@ -111,6 +112,14 @@ private Q_SLOTS:
         QCOMPARE(cost[0].parameters, expansion.model.parameterCount());
         // 48 numbers in, 48 out, and for each of 6 rows a product with the matrices of 16 x 8 and 2 x 2
         QCOMPARE(cost[0].forwardFlops, 48.0 + 48 + 2 * 6 * (16 * 8 + 4));
+    }
+
+    void codeIsBounded() { // 200 000 parentheses
+        Document document = documentOf({{"inputs", "x: [B, T, C]"}, {"outputs", "out: [B, T, C]"}}, {"B", "T", "8"});
+        document.main.cells[0].params["code"] = "def construct(self, x):\n    return " + std::string(200000, '(') + "x";
+        const auto read = fromJson(toJson(document), "mine.cells.json");
+        QVERIFY(!read);
+        QCOMPARE(QString::fromStdString(read.error().place + " " + read.error().message), QString("mine.cells.json: main.cells[0].params.code is longer than 65536 bytes."));
     }
 
     void aDeclaredCostIsTaken() {
