@@ -56,6 +56,14 @@ std::string withoutIndent(const std::string& text) {
     return trimmed(out);
 }
 
+/// What a cell or a port can be named.
+bool isName(const std::string& name) {
+    const auto isPart = [](char c) {
+        return static_cast<unsigned char>(c) >= 0x80 || c == '_' || c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+    };
+    return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), isPart);
+}
+
 std::string unescaped(const std::string& text) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -196,7 +204,8 @@ std::string ClassReader::tagOf(const std::string& comment, const std::string& ke
     const auto at = comment.find(key + ": ");
     if (at == std::string::npos) return {};
     const std::size_t from = at + key.size() + 2;
-    return trimmed(comment.substr(from, comment.find(',', from) - from));
+    const std::string name = trimmed(comment.substr(from, comment.find(',', from) - from));
+    return isName(name) ? name : std::string();
 }
 
 void ClassReader::readComments() {
@@ -434,7 +443,7 @@ void ClassReader::readPorts(const Method& method) {
             const auto colon = text.find(": ");
             port.name = trimmed(text.substr(3, colon == std::string::npos ? std::string::npos : colon - 3));
             if (colon != std::string::npos && !readPortText(text.substr(colon + 1), port)) continue;
-            m_declaredOutputs.push_back(std::move(port));
+            if (isName(port.name)) m_declaredOutputs.push_back(std::move(port));
             continue;
         }
         const auto colon = text.find(':');
@@ -443,7 +452,7 @@ void ClassReader::readPorts(const Method& method) {
         const std::string variable = trimmed(text.substr(0, colon));
         if (!readPortText(text.substr(colon + 1, more == std::string::npos ? std::string::npos : more - colon - 1), port)) continue;
         port.name = more == std::string::npos ? variable : trimmed(text.substr(more + 8));
-        m_declared.emplace(variable, std::move(port));
+        if (isName(port.name)) m_declared.emplace(variable, std::move(port));
     }
 }
 

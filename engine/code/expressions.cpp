@@ -444,6 +444,7 @@ Value ClassReader::call(const Node& node) {
     const Node& callee = node.of[0];
     const std::string dotted = dottedName(callee);
     const std::string root = dotted.substr(0, dotted.find('.'));
+    if (dotted == "self") refuse(callee, "self cannot be called.", "Name one of its layers: self.dense(x).");
     if (root == "self") {
         const std::string name = dotted.substr(std::min(dotted.size(), std::size_t(5)));
         if (name.find('.') == std::string::npos) {

@@ -2,6 +2,7 @@
 #include "engine/code/class_reader.h"
 
 #include "models/base/text.h"
+#include "models/code/forms.h"
 
 namespace celloom::engine::code {
 namespace {
@@ -47,7 +48,9 @@ Value ClassReader::elementwise(const std::string& sign, const Value& a, const Va
 }
 
 Value ClassReader::formula(const std::string& text, const std::vector<Value>& inputs, const Node& place) {
-    Params params{{"formula", text}};
+    auto plain = celloom::code::plainFormula(text, static_cast<int>(inputs.size()));
+    if (!plain) refuse(place, "The formula " + inQuotes(text) + ": " + plain.error().message, plain.error().hint);
+    Params params{{"formula", *plain}};
     if (inputs.size() != 1) params["inputs"] = static_cast<std::int64_t>(inputs.size());
     return function("Expression", std::move(params), inputs, place);
 }

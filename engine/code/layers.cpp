@@ -131,6 +131,12 @@ static std::optional<Value> fromForm(Form form, const Value& value, const Node& 
         if (value.kind == Value::Kind::Expression) {
             out.text = value.text.starts_with("1 - ") ? value.text.substr(4) : "1 - (" + value.text + ")";
             out.level = 1;
+            ScriptValue plain; // "1 - 0.8", as it is written for a number
+            if (readScriptValue(out.text, plain) && !std::holds_alternative<std::string>(plain)) {
+                out.kind = Value::Kind::Number;
+                out.number = plain;
+                out.text.clear();
+            }
         }
         return out;
     case Form::PoolStride:

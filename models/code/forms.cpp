@@ -140,13 +140,20 @@ Result<ExpressionText> branch(const Context& c) {
 
 using catalog::Formula;
 
+/// How functions and inputs are called where the formula is written.
+struct FormulaWords {
+    const std::vector<std::string>& inputs;
+    std::string prefix;           // "ops."
+    bool clampsToNumbers = false; // torch.maximum takes tensors alone
+};
+
 /// A node with the level at which it binds: 0 a comparison, 1 a sum, 2 a product, 3 a sign, 4 a power, 5 one word.
-std::string formulaText(const Context& c, const Formula& formula, int at, int level) {
+std::string formulaText(const FormulaWords& words, const Formula& formula, int at, int level) {
     using Op = Formula::Op;
     const Formula::Node& node = formula.nodes[static_cast<std::size_t>(at)];
-    const auto operand = [&](std::size_t which, int own) { return formulaText(c, formula, node.of[which], own); };
+    const auto operand = [&](std::size_t which, int own) { return formulaText(words, formula, node.of[which], own); };
     const auto within = [&](int own, const std::string& text) { return own < level ? "(" + text + ")" : text; };
-    if (node.op == Op::Input) return c.in[static_cast<std::size_t>(node.input)];
+    if (node.op == Op::Input) return words.inputs[static_cast<std::size_t>(node.input)];
     if (node.op == Op::Number) {
         const std::string text = numberText(node.number);
         return text.starts_with('-') ? within(3, text) : text;
@@ -164,18 +171,19 @@ std::string formulaText(const Context& c, const Formula& formula, int at, int le
                                " " + catalog::nameOf(node.op) + " " + operand(1, isPower ? 4 : own + 1));
     }
     const auto isNumber = [&](std::size_t which) { return formula.nodes[static_cast<std::size_t>(node.of[which])].op == Op::Number; };
-    if (!c.isMindSpore() && (node.op == Op::Maximum || node.op == Op::Minimum) &&
+    if (words.clampsToNumbers && (node.op == Op::Maximum || node.op == Op::Minimum) &&
         (isNumber(0) || isNumber(1))) // torch.maximum takes tensors alone
-        return "torch.clamp(" + operand(isNumber(0) ? 1 : 0, 0) + ", " + (node.op == Op::Maximum ? "min=" : "max=") +
+        return words.prefix + "clamp(" + operand(isNumber(0) ? 1 : 0, 0) + ", " + (node.op == Op::Maximum ? "min=" : "max=") +
                operand(isNumber(0) ? 0 : 1, 0) + ")";
     std::string arguments;
     for (std::size_t i = 0; i < node.of.size(); ++i) arguments += (arguments.empty() ? "" : ", ") + operand(i, 0);
-    return c.module() + "." + catalog::nameOf(node.op) + "(" + arguments + ")";
+    return words.prefix + catalog::nameOf(node.op) + "(" + arguments + ")";
 }
 
 Result<ExpressionText> expression(const Context& c) {
     CELLOOM_TRY(formula, catalog::readFormula(c.cell.text("formula"), static_cast<int>(c.cell.integer("inputs"))));
-    return ExpressionText{formulaText(c, formula, static_cast<int>(formula.nodes.size()) - 1, 0), "Expression"};
+    const FormulaWords words{c.in, c.module() + ".", !c.isMindSpore()};
+    return ExpressionText{formulaText(words, formula, static_cast<int>(formula.nodes.size()) - 1, 0), "Expression"};
 }
 
 const std::map<std::string, Write>& forms() {
@@ -189,6 +197,13 @@ const std::map<std::string, Write>& forms() {
 }
 
 } // namespace
+
+Result<std::string> plainFormula(const std::string& text, int inputs) {
+    CELLOOM_TRY(formula, catalog::readFormula(text, inputs));
+    std::vector<std::string> names;
+    for (int i = 0; i < inputs; ++i) names.push_back("in" + std::to_string(i));
+    return formulaText({names, {}}, formula, static_cast<int>(formula.nodes.size()) - 1, 0);
+}
 
 bool isExpressionForm(const std::string& type) {
     return forms().contains(type);

@@ -16,6 +16,9 @@ namespace celloom::code {
 /// A parameter of the cell as Python text.
 using ValueText = std::function<Result<std::string>(const std::string& param)>;
 
+/// The formula of an Expression as it comes back when it is written as code and read again: numbers worked out, no needless parentheses.
+Result<std::string> plainFormula(const std::string& text, int inputs);
+
 bool isExpressionForm(const std::string& type);
 
 struct ExpressionText {
