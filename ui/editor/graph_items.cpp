@@ -63,7 +63,8 @@ BoxItem::BoxItem(const LevelBox& box, const BoxBadges& badges, Theme& theme, con
                          plain.horizontalAdvance(m_count);
     double second = code.horizontalAdvance(m_shape) + 12 + plain.horizontalAdvance(m_type);
     for (const Badge& badge : m_badges) second += plain.horizontalAdvance(badge.text) + 14;
-    const double texts = std::clamp(std::ceil(std::max(first, second) + kStripe + 2 * kPad), kLeastWidth, kMostWidth);
+    const double widest = isPort() ? bold.horizontalAdvance(m_title) + 18 + code.horizontalAdvance(m_shape) : std::max(first, second); // a port has one line
+    const double texts = std::clamp(std::ceil(widest + kStripe + 2 * kPad), kLeastWidth, kMostWidth);
     const double ports = kPortGap * static_cast<double>(std::max(box.inputs.size(), box.outputs.size()) + 1);
     m_size = {std::max(texts, ports), isPort() ? kPortHeight : kBoxHeight};
     setCacheMode(QGraphicsItem::DeviceCoordinateCache);
@@ -154,7 +155,8 @@ void BoxItem::paintPort(QPainter* painter, const QRectF& rect) const {
     painter->drawText(rect.adjusted(kPad, 0, -kPad, 0), Qt::AlignVCenter | Qt::AlignLeft, m_title);
     painter->setPen(m_theme.color("muted"));
     painter->setFont(mono(8));
-    painter->drawText(rect.adjusted(kPad, 0, -kPad, 0), Qt::AlignVCenter | Qt::AlignRight, m_shape);
+    const double room = rect.width() - 2 * kPad - 12 - QFontMetricsF(sized(m_font, 9.5, true)).horizontalAdvance(m_title);
+    painter->drawText(rect.adjusted(kPad, 0, -kPad, 0), Qt::AlignVCenter | Qt::AlignRight, QFontMetricsF(mono(8)).elidedText(m_shape, Qt::ElideRight, room));
 }
 
 void BoxItem::paintTexts(QPainter* painter, const QRectF& rect) const {
