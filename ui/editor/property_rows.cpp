@@ -218,10 +218,9 @@ void PropertyRows::addParameters(const graph::Cell& cell, const LevelBox& box, c
             const auto given = cell.params.find(hyper.name);
             const std::string cellName = cell.name, param = hyper.name;
             const graph::Scope scope = m_level.hyper;
-            QString remark;
+            QString remark; // what an expression comes to
             if (given != cell.params.end() && std::holds_alternative<std::string>(given->second))
                 if (const auto value = graph::evaluate(std::get<std::string>(given->second), scope)) remark = QStringLiteral("= ") + fromUtf8(graph::toString(*value));
-            if (fromUtf8(hyper.name) == QString() || remark.mid(2) == (given != cell.params.end() ? paramText(given->second) : QString())) remark.clear();
             QLineEdit* line = addLine(fromUtf8(hyper.name), QStringLiteral("param:") + fromUtf8(hyper.name), given == cell.params.end() ? QString() : paramText(given->second),
                                       fromUtf8(hyper.help), remark, tr("Change %1 of %2").arg(fromUtf8(param), fromUtf8(cellName)),
                                       [=](const QString& text) -> Result<GraphEdit> {
