@@ -40,20 +40,6 @@ std::vector<HyperParameter> hyperOf(const Document& document, const Graph& from,
     return out;
 }
 
-/// The composites that some cells use, and what these use.
-std::map<std::string, Graph> compositesOf(const Document& document, const std::vector<Cell>& cells) {
-    std::map<std::string, Graph> out;
-    std::vector<std::string> waiting;
-    for (const Cell& cell : cells) waiting.push_back(cell.type);
-    while (!waiting.empty()) {
-        const auto found = document.composites.find(waiting.back());
-        waiting.pop_back();
-        if (found == document.composites.end() || !out.insert(*found).second) continue;
-        for (const Cell& cell : found->second.cells) waiting.push_back(cell.type);
-    }
-    return out;
-}
-
 Result<Document> fragmentOf(const Document& document, const GraphName& graphName, const CellNames& cells) {
     const Graph* graph = graphOf(document, graphName);
     if (!graph) return fail("The document has no composite " + inQuotes(graphName) + ".");
@@ -64,7 +50,7 @@ Result<Document> fragmentOf(const Document& document, const GraphName& graphName
     for (const Wire& wire : graph->wires)
         if (cells.contains(wire.from.cell) && cells.contains(wire.to.cell)) out.main.wires.push_back(wire);
     out.main.hyper = hyperOf(document, *graph, out.main.cells);
-    out.composites = compositesOf(document, out.main.cells);
+    for (const std::string& name : compositesUsedBy(document, out.main)) out.composites[name] = document.composites.at(name);
     return out;
 }
 

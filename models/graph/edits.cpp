@@ -114,6 +114,19 @@ std::string freeCompositeName(const Document& document, const std::string& wante
     return freeName(wanted, [&](const std::string& name) { return document.composites.contains(name) || catalog::find(name) != nullptr; });
 }
 
+std::vector<std::string> compositesUsedBy(const Document& document, const Graph& graph) {
+    CellNames seen;
+    std::vector<const Graph*> waiting{&graph};
+    while (!waiting.empty()) {
+        const Graph& next = *waiting.back();
+        waiting.pop_back();
+        for (const Cell& cell : next.cells)
+            if (const auto inner = document.composites.find(cell.type); inner != document.composites.end() && seen.insert(cell.type).second)
+                waiting.push_back(&inner->second);
+    }
+    return {seen.begin(), seen.end()};
+}
+
 bool wouldRecurse(const Document& document, const GraphName& graph, const std::string& type) {
     if (graph.empty()) return false; // nothing contains the main graph
     CellNames seen;

@@ -26,6 +26,8 @@ const Cell* findCell(const Graph& graph, const std::string& name);
 /// become _.
 std::string freeCellName(const Graph& graph, const std::string& wanted);
 std::string freeCompositeName(const Document& document, const std::string& wanted);
+/// Names of the composites that a graph uses, also through others, as far as the document has them.
+std::vector<std::string> compositesUsedBy(const Document& document, const Graph& graph);
 /// Whether a cell of type `type` inside `graph` would make composites contain each other.
 bool wouldRecurse(const Document& document, const GraphName& graph, const std::string& type);
 

@@ -179,16 +179,7 @@ std::map<std::string, std::string> digestsOf(const Document& document) {
 }
 
 std::vector<std::string> neededBy(const Document& document, const Graph& graph) {
-    std::set<std::string> seen;
-    std::vector<const Graph*> open{&graph};
-    while (!open.empty()) {
-        const Graph& next = *open.back();
-        open.pop_back();
-        for (const graph::Cell& cell : next.cells)
-            if (const auto inner = document.composites.find(cell.type); inner != document.composites.end() && seen.insert(cell.type).second)
-                open.push_back(&inner->second);
-    }
-    return {seen.begin(), seen.end()};
+    return graph::compositesUsedBy(document, graph);
 }
 
 Result<Copied> copyInto(Document& document, const Entry& entry) {
