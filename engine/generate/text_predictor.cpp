@@ -90,11 +90,6 @@ Result<std::vector<TextRequest>> requestsOf(const TextPredictor& predictor, cons
     return out;
 }
 
-std::string trimmed(const std::string& text) {
-    const std::size_t first = text.find_first_not_of(" \t\r\n"), last = text.find_last_not_of(" \t\r\n");
-    return first == std::string::npos ? std::string() : text.substr(first, last - first + 1);
-}
-
 } // namespace
 
 Result<TextPredictor> TextPredictor::create(const LoadedModel& model, PredictOptions options, const fs::path& tokenizer) {

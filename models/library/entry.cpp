@@ -7,7 +7,6 @@
 #include "models/library/standard.h"
 
 #include <algorithm>
-#include <set>
 
 namespace celloom::library {
 namespace {
