@@ -175,6 +175,7 @@ public:
     }
 
     void check(Compiled& compiled) {
+        m_costs.clear(); // an earlier attempt's functions are gone, and these may lie where they were
         if (m_spec.cell) checkConstruct(compiled);
         for (const auto& [name, function] : compiled.functions) checkFunction(*function);
         for (Function* function : m_helpers) checkFunction(*function);
