@@ -80,4 +80,21 @@ Result<ResolvedValue> resolveParam(const catalog::ParamDef& def, const ParamValu
     return out;
 }
 
+std::optional<CellInstance> readCell(const Cell& cell, const Scope& scope) {
+    const catalog::CellType* type = catalog::find(cell.type);
+    if (!type) return std::nullopt;
+    CellInstance out;
+    out.path = cell.name;
+    out.type = cell.type;
+    for (const catalog::ParamDef& def : type->params) {
+        const auto given = cell.params.find(def.name);
+        if (given == cell.params.end() && !def.standard) return std::nullopt;
+        auto value = resolveParam(def, given == cell.params.end() ? *def.standard : given->second, scope);
+        if (!value) return std::nullopt;
+        out.params[def.name] = std::move(*value);
+    }
+    if (type->check && !type->check(out)) return std::nullopt;
+    return out;
+}
+
 } // namespace celloom::graph

@@ -121,7 +121,7 @@ void addPorts(LevelBox& box, const graph::Graph* inner, const graph::Cell& cell,
     const auto add = [](std::vector<LevelPort>& out, const std::vector<catalog::PortDef>& ports) {
         for (const catalog::PortDef& port : ports) out.push_back({port.name, port.dtype, port.isOptional, {}});
     };
-    const auto instance = readCell(cell, scope);
+    const auto instance = graph::readCell(cell, scope);
     add(box.inputs, instance ? catalog::inputPorts(*about, *instance) : about->inputs);
     add(box.outputs, instance ? catalog::outputPorts(*about, *instance) : about->outputs);
 }
@@ -195,23 +195,6 @@ graph::Scope hyperAt(const ModelAnalysis& analysis, const LevelPath& path) {
 }
 
 } // namespace
-
-std::optional<graph::CellInstance> readCell(const graph::Cell& cell, const graph::Scope& scope) {
-    const catalog::CellType* type = catalog::find(cell.type);
-    if (!type) return std::nullopt;
-    graph::CellInstance out;
-    out.path = cell.name;
-    out.type = cell.type;
-    for (const catalog::ParamDef& def : type->params) {
-        const auto given = cell.params.find(def.name);
-        if (given == cell.params.end() && !def.standard) return std::nullopt;
-        auto value = graph::resolveParam(def, given == cell.params.end() ? *def.standard : given->second, scope);
-        if (!value) return std::nullopt;
-        out.params[def.name] = std::move(*value);
-    }
-    if (type->check && !type->check(out)) return std::nullopt;
-    return out;
-}
 
 bool isValid(const ModelAnalysis& analysis, const LevelPath& path) {
     return graphAt(analysis, path, nullptr) != nullptr;

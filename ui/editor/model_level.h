@@ -64,8 +64,6 @@ struct ModelLevel {
 
 /// The level at `path`; the path must exist in the document (see isValid).
 ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path);
-/// A cell of the level with its parameters read, without wires; nothing where one of them has an error, or for composites.
-std::optional<graph::CellInstance> readCell(const graph::Cell& cell, const graph::Scope& scope);
 /// Whether each step names a composite cell of the graph before it.
 bool isValid(const ModelAnalysis& analysis, const LevelPath& path);
 /// Where a cell of the expansion ("layers.3.self_attn.q_proj") is drawn: the level, and the box's name in it. Nothing for other paths.

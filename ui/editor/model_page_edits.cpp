@@ -2,7 +2,9 @@
 #include "ui/editor/model_page.h"
 
 #include "models/catalog/catalog.h"
+#include "models/graph/fit.h"
 #include "models/graph/json.h"
+#include "models/graph/parameters.h"
 #include "models/library/standard.h"
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
@@ -31,6 +33,23 @@ namespace {
 constexpr double kBelow = 96; // a cell that follows another one stands this far under it
 constexpr double kWide = 180, kTall = 70; // closer to each other than this, boxes overlap
 constexpr double kPasteOffset = 32;
+
+const LevelBox* boxOf(const ModelLevel& level, const graph::Endpoint& end, BoxKind kind) {
+    for (const LevelBox& box : level.boxes) {
+        const bool isOwnPort = box.kind == BoxKind::Input || box.kind == BoxKind::Output;
+        if (end.cell.empty() ? box.kind == kind && box.name == end.port : !isOwnPort && box.name == end.cell) return &box;
+    }
+    return nullptr;
+}
+
+/// What a wire that begins at `from` feeds to `port`, as far as it is known.
+std::map<std::string, graph::Shape> fedBy(const ModelLevel& level, const graph::Endpoint& from, const std::string& port) {
+    const LevelBox* box = boxOf(level, from, BoxKind::Input);
+    if (!box) return {};
+    for (const LevelPort& output : box->outputs)
+        if ((from.cell.empty() || output.name == from.port) && output.shape) return {{port, *output.shape}};
+    return {};
+}
 
 } // namespace
 
@@ -112,9 +131,11 @@ void ModelPage::connectGestures() {
         edit(tr("Move"), [positions](graph::Document& document, const graph::GraphName& graph) { return graph::moveCells(document, graph, positions); });
     });
     connect(m_view, &GraphView::wireDrawn, this, [this](const graph::Wire& wire, const std::optional<graph::Wire>& insteadOf) {
-        edit(tr("Wire"), [wire, insteadOf](graph::Document& document, const graph::GraphName& graph) -> Status {
+        edit(tr("Wire"), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
             if (insteadOf) CELLOOM_TRY_STATUS(graph::removeWire(document, graph, *insteadOf));
-            return graph::addWire(document, graph, wire);
+            CELLOOM_TRY_STATUS(graph::addWire(document, graph, wire));
+            graph::fitToInputs(document, graph, wire.to.cell, fedBy(m_level, wire.from, wire.to.port), m_level.hyper);
+            return {};
         });
     });
     connect(m_view, &GraphView::wireDropped, this, [this](const graph::Wire& wire) {
@@ -225,8 +246,10 @@ void ModelPage::insert(const QString& type, std::optional<QPointF> at, std::opti
             if (!about->inputs.empty()) in = about->inputs.front().name;
             if (!about->outputs.empty()) out = about->outputs.front().name;
         }
-        if (wire && !in.empty() && !out.empty()) return graph::insertOnWire(document, graph, *wire, name, in, out);
-        if (source && !in.empty()) return graph::addWire(document, graph, {*source, {name, in}});
+        if (in.empty() || !isInLine) return {};
+        graph::fitToInputs(document, graph, name, fedBy(m_level, wire ? wire->from : *source, in), m_level.hyper);
+        if (wire && !out.empty()) return graph::insertOnWire(document, graph, *wire, name, in, out);
+        if (source) return graph::addWire(document, graph, {*source, {name, in}});
         return {};
     });
     if (isDone) m_view->chooseCells({added});
@@ -352,18 +375,6 @@ void ModelPage::showMenu(const QPoint& position) {
     menu->popup(position);
 }
 
-namespace {
-
-const LevelBox* boxOf(const ModelLevel& level, const graph::Endpoint& end, BoxKind kind) {
-    for (const LevelBox& box : level.boxes) {
-        const bool isOwnPort = box.kind == BoxKind::Input || box.kind == BoxKind::Output;
-        if (end.cell.empty() ? box.kind == kind && box.name == end.port : !isOwnPort && box.name == end.cell) return &box;
-    }
-    return nullptr;
-}
-
-} // namespace
-
 /// Quickly, from what is known of the cell at the wire's end; thoroughly, by trying the wire on a copy.
 GraphView::Verdict ModelPage::judge(const graph::Wire& wire, bool isThorough) const {
     if (isThorough) {
@@ -396,7 +407,7 @@ GraphView::Verdict ModelPage::judge(const graph::Wire& wire, bool isThorough) co
     const catalog::CellType* type = to->kind == BoxKind::Cell ? catalog::find(to->type) : nullptr;
     const graph::Cell* cell = graph::findCell(*m_level.graph, to->name);
     if (!type || !cell || !source->shape) return {};
-    const auto instance = readCell(*cell, m_level.hyper);
+    const auto instance = graph::readCell(*cell, m_level.hyper);
     if (!instance) return {};
     catalog::RuleInput rule{*instance, {}};
     for (const LevelPort& port : to->inputs) {
