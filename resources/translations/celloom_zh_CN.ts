@@ -138,6 +138,124 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::BottomPanel</name>
+        <message>
+            <source>Fold the panel (%1)</source>
+            <translation>折叠面板 (%1)</translation>
+        </message>
+        <message>
+            <source>Unfold the panel (%1)</source>
+            <translation>展开面板 (%1)</translation>
+        </message>
+        <message>
+            <source>Fold the panel</source>
+            <translation>折叠面板</translation>
+        </message>
+        <message>
+            <source>Unfold the panel</source>
+            <translation>展开面板</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::CodeTab</name>
+        <message>
+            <source>The model in MindSpore&apos;s words</source>
+            <translation>以 MindSpore 写法显示模型</translation>
+        </message>
+        <message>
+            <source>The model in PyTorch&apos;s words</source>
+            <translation>以 PyTorch 写法显示模型</translation>
+        </message>
+        <message>
+            <source>Edit as code</source>
+            <translation>以代码编辑</translation>
+        </message>
+        <message>
+            <source>Change the text, or paste nn.Cell or nn.Module classes, and read them back into the model</source>
+            <translation>修改文本，或粘贴 nn.Cell、nn.Module 类，再读回模型</translation>
+        </message>
+        <message>
+            <source>Copy</source>
+            <translation>复制</translation>
+        </message>
+        <message>
+            <source>Copy the whole text</source>
+            <translation>复制全部文本</translation>
+        </message>
+        <message>
+            <source>Save…</source>
+            <translation>保存…</translation>
+        </message>
+        <message>
+            <source>Save the text as a .py file</source>
+            <translation>将文本保存为 .py 文件</translation>
+        </message>
+        <message>
+            <source>Replace the model</source>
+            <translation>替换模型</translation>
+        </message>
+        <message>
+            <source>The classes become the whole model, as one step (Ctrl+Return)</source>
+            <translation>这些类成为整个模型，一步完成 (Ctrl+Return)</translation>
+        </message>
+        <message>
+            <source>Insert as a cell</source>
+            <translation>插入为单元</translation>
+        </message>
+        <message>
+            <source>The classes become composites, with a cell of the last one in the graph on show (Ctrl+Shift+Return)</source>
+            <translation>这些类成为复合单元，最后一个类作为单元插入当前图 (Ctrl+Shift+Return)</translation>
+        </message>
+        <message>
+            <source>Model as code</source>
+            <translation>模型代码</translation>
+        </message>
+        <message>
+            <source>There is no code of the model while it has this problem: %1</source>
+            <translation>模型存在以下问题时无法写成代码：%1</translation>
+        </message>
+        <message>
+            <source>Save the code</source>
+            <translation>保存代码</translation>
+        </message>
+        <message>
+            <source>Python (*.py)</source>
+            <translation>Python (*.py)</translation>
+        </message>
+        <message>
+            <source>Saved as %1</source>
+            <translation>已保存为 %1</translation>
+        </message>
+        <message>
+            <source>Change the text or paste classes, then choose what they become. Escape leaves the text, Cancel gives it up.</source>
+            <translation>修改文本或粘贴类，再选择它们成为什么。Esc 离开文本框，“取消”放弃修改。</translation>
+        </message>
+        <message>
+            <source>Reading the classes…</source>
+            <translation>正在读取这些类…</translation>
+        </message>
+        <message>
+            <source>Line %1, column %2: %3</source>
+            <translation>第 %1 行第 %2 列：%3</translation>
+        </message>
+        <message>
+            <source>Stop</source>
+            <translation>停止</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Stop reading</source>
+            <translation>停止读取</translation>
+        </message>
+        <message>
+            <source>Give the text up; the model stays as it is</source>
+            <translation>放弃文本，模型保持不变</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::ColumnView</name>
         <message>
             <source>Model</source>
@@ -698,6 +816,33 @@
         <message>
             <source>Resume</source>
             <translation>续跑</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::Insight</name>
+        <message>
+            <source>Model as code</source>
+            <translation>模型代码</translation>
+        </message>
+        <message>
+            <source>Rules</source>
+            <translation>规则</translation>
+        </message>
+        <message>
+            <source>Precision</source>
+            <translation>精度</translation>
+        </message>
+        <message>
+            <source>Problems</source>
+            <translation>问题</translation>
+        </message>
+        <message>
+            <source>Problems %1</source>
+            <translation>问题 %1</translation>
+        </message>
+        <message>
+            <source>What is wrong with the model; F8 goes from one to the next</source>
+            <translation>模型存在的问题；按 F8 逐个查看</translation>
         </message>
     </context>
     <context>
@@ -1332,18 +1477,6 @@
             <translation>无法打开模型</translation>
         </message>
         <message>
-            <source>Rules: %1</source>
-            <translation>规则：%1</translation>
-        </message>
-        <message>
-            <source>No problems found</source>
-            <translation>没有发现问题</translation>
-        </message>
-        <message>
-            <source>Problems: %1</source>
-            <translation>问题：%1</translation>
-        </message>
-        <message>
             <source>  (0 to %1)</source>
             <translation>  （0 到 %1）</translation>
         </message>
@@ -1561,6 +1694,14 @@
             <source>Output</source>
             <translation>输出</translation>
         </message>
+        <message>
+            <source>Model from code</source>
+            <translation>由代码得到模型</translation>
+        </message>
+        <message>
+            <source>Insert %1 from code</source>
+            <translation>由代码插入 %1</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::Notice</name>
@@ -1774,6 +1915,41 @@
         <message>
             <source>Reading and tokenising the data, %1</source>
             <translation>正在读取数据并分词，%1</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::ProblemsTab</name>
+        <message>
+            <source>No problems found</source>
+            <translation>未发现问题</translation>
+        </message>
+        <message>
+            <source>What is wrong with the model is listed here while you build it.</source>
+            <translation>搭建模型时，问题会列在这里。</translation>
+        </message>
+        <message>
+            <source>Problems of the model</source>
+            <translation>模型的问题</translation>
+        </message>
+        <message>
+            <source>Error: %1</source>
+            <translation>错误：%1</translation>
+        </message>
+        <message>
+            <source>Warning: %1</source>
+            <translation>警告：%1</translation>
+        </message>
+        <message>
+            <source>Ctrl+. does: %1</source>
+            <translation>Ctrl+. 可执行：%1</translation>
+        </message>
+        <message>
+            <source>%1, or something else that mends it (Ctrl+.)</source>
+            <translation>%1，或选择其他修复 (Ctrl+.)</translation>
+        </message>
+        <message>
+            <source>%1 (Ctrl+.)</source>
+            <translation>%1 (Ctrl+.)</translation>
         </message>
     </context>
     <context>

@@ -10,6 +10,7 @@
 #include "ui/common/widgets.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/inspector.h"
+#include "ui/editor/insight.h"
 #include "ui/editor/model_document.h"
 #include "ui/editor/palette.h"
 #include "ui/shell/language.h"
@@ -23,7 +24,6 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QListWidget>
 #include <QMenu>
 #include <QMessageBox>
 #include <QPointer>
@@ -41,7 +41,6 @@ namespace celloom::ui {
 namespace {
 constexpr int kPatienceMs = 400; // layouts faster than this never show that they take time
 constexpr int kInspectorWidth = 308, kPaletteWidth = 196;
-constexpr int kMostProblemHeight = 130;
 constexpr int kSettleMs = 150; // edits closer together are analysed as one
 constexpr int kMostRecent = 8;
 constexpr int kRecentWidth = 420; // pixels of a path in the menu
@@ -59,11 +58,17 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     m_notice = new Notice(services.theme, this);
     left->addWidget(m_notice);
     left->addWidget(buildCanvas(), 1);
-    left->addWidget(buildProblems());
     m_palette = new Palette(services, this);
     m_palette->setFixedWidth(kPaletteWidth);
-    layout->addWidget(m_palette);
-    layout->addLayout(left, 1);
+    m_insight = new Insight(services, this);
+    auto* above = new QHBoxLayout;
+    above->addWidget(m_palette);
+    above->addLayout(left, 1);
+    auto* main = new QVBoxLayout;
+    main->setSpacing(0);
+    main->addLayout(above, 1);
+    main->addWidget(m_insight);
+    layout->addLayout(main, 1);
     layout->addWidget(makeLine(this, true));
     m_inspector = new Inspector(services, this);
     m_inspector->setFixedWidth(kInspectorWidth);
@@ -84,7 +89,10 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     });
     connect(&services.analyser, &ModelAnalyser::ready, this, &ModelPage::onAnalysis);
     connect(m_view, &GraphView::boxChosen, this, [this](std::optional<std::size_t> box) {
-        if (m_analysis && m_level.graph) m_inspector->show(m_analysis, m_level, box);
+        if (m_analysis && m_level.graph) {
+            m_inspector->show(m_analysis, m_level, box);
+            m_insight->setPlace(m_level, m_path, box);
+        }
         refreshActions();
     });
     m_analysisTimer = new QTimer(this);
@@ -98,13 +106,13 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
         Q_EMIT contextChanged();
     });
     connectGestures();
+    connectInsight();
     connect(m_view, &GraphView::stepInRequested, this, &ModelPage::stepIn);
     connect(m_view, &GraphView::stepOutRequested, this, &ModelPage::stepOut);
     connect(m_view, &GraphView::zoomChanged, this, [this] { m_zoom->setText(QStringLiteral("%1 %").arg(m_view->zoomPercent())); });
     texts.add([this] {
         fillPresets();
         rebuildTrail();
-        showProblems();
     });
     connect(&services.recipe, &RecipeDocument::replaced, this, &ModelPage::fillPresets);
     connect(&services.recipe, &RecipeDocument::valueChanged, this, [this](const QString& key) {
@@ -241,23 +249,6 @@ QWidget* ModelPage::buildCanvas() {
         m_message->setTexts(tr("Opening the model…"), {});
     });
     return m_stack;
-}
-
-QWidget* ModelPage::buildProblems() {
-    auto* panel = new QFrame(this);
-    m_problemPanel = panel;
-    panel->setProperty("role", QStringLiteral("statusbar"));
-    auto* layout = new QVBoxLayout(panel);
-    layout->setContentsMargins(14, 7, 14, 7);
-    layout->setSpacing(4);
-    m_problemTitle = makeLabel("title", panel);
-    m_problems = new QListWidget(panel);
-    m_problems->setWordWrap(true);
-    connect(m_problems, &QListWidget::itemClicked, this, &ModelPage::showCellOf);
-    connect(m_problems, &QListWidget::itemActivated, this, &ModelPage::showCellOf);
-    layout->addWidget(m_problemTitle);
-    layout->addWidget(m_problems);
-    return panel;
 }
 
 void ModelPage::fillPresets() {
@@ -482,6 +473,7 @@ void ModelPage::onAnalysis(const ModelAnalysisPtr& analysis) {
 void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
     m_analysis = analysis;
     m_view->setEditable(!analysis->openError && recipe::trains(m_services.recipe.recipe()));
+    m_insight->setEditable(!analysis->openError && recipe::trains(m_services.recipe.recipe()));
     m_palette->setDocument(analysis->openError ? nullptr : &analysis->document);
     m_palette->setVisible(recipe::trains(m_services.recipe.recipe()));
     if (analysis->openError) {
@@ -497,7 +489,8 @@ void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
         if (repeat > 0 && m_path.back().instance >= repeat) m_path.back().instance = repeat - 1;
         showLevel();
     }
-    showProblems();
+    m_insight->setAnalysis(analysis);
+    markProblems();
 }
 
 void ModelPage::showLevel() {
@@ -521,6 +514,7 @@ void ModelPage::showLevel() {
     }
     m_fitNext = false;
     m_inspector->show(m_analysis, m_level, m_view->chosen());
+    m_insight->setPlace(m_level, m_path, m_view->chosen());
     rebuildTrail();
     refreshActions();
     Q_EMIT contextChanged();
@@ -583,39 +577,20 @@ void ModelPage::stepOut() {
     }
 }
 
-void ModelPage::showCellOf(const QListWidgetItem* problem) {
-    const auto place = locate(*m_analysis, toUtf8(problem->data(Qt::UserRole).toString()));
-    if (!place) return;
-    goTo(place->first);
+void ModelPage::showPlace(const LevelPath& path, const std::string& box, bool isJump) {
+    const bool isElsewhere = !std::equal(path.begin(), path.end(), m_path.begin(), m_path.end(),
+                                         [](const LevelStep& a, const LevelStep& b) { return a.cell == b.cell && a.instance == b.instance; });
+    if (isElsewhere) {
+        m_path = path;
+        showLevel();
+    }
+    if (isJump) m_view->setFocus();
     for (std::size_t i = 0; i < m_level.boxes.size(); ++i) {
-        if (m_level.boxes[i].name == place->second && m_level.boxes[i].kind != BoxKind::Input) m_view->choose(i);
+        if (m_level.boxes[i].name == box && m_level.boxes[i].kind != BoxKind::Input) m_view->choose(i);
     }
 }
 
-void ModelPage::showProblems() {
-    m_problems->clear();
-    int count = 0;
-    const auto add = [&](bool isError, const QString& text, const std::string& path = {}) {
-        auto* item = new QListWidgetItem(m_services.theme.icon(QStringLiteral("warning"), isError ? "bad" : "warning"), text);
-        item->setData(Qt::UserRole, fromUtf8(path));
-        m_problems->addItem(item);
-        ++count;
-    };
-    if (m_analysis) {
-        for (const graph::Problem& problem : m_analysis->expansion.problems) {
-            QString text = fromUtf8(problem.path);
-            if (!text.isEmpty()) text += QStringLiteral(": ");
-            text += fromUtf8(problem.message);
-            if (!problem.hint.empty()) text += QLatin1Char(' ') + fromUtf8(problem.hint);
-            add(problem.severity == graph::Problem::Severity::Error, text, problem.path);
-        }
-        if (m_analysis->ruleError) add(true, tr("Rules: %1").arg(Format::error(*m_analysis->ruleError)));
-    }
-    m_problems->setVisible(count > 0);
-    if (count > 0) m_problems->setFixedHeight(std::min(kMostProblemHeight, 12 + count * (m_problems->sizeHintForRow(0) + 2)));
-    m_problemTitle->setText(count == 0 ? tr("No problems found") : tr("Problems: %1").arg(count));
-    setRole(m_problemTitle, count == 0 ? "small" : "title");
-    m_problemPanel->setVisible(m_analysis && !m_analysis->openError);
+void ModelPage::markProblems() {
     std::set<std::string> boxes; // of the level on show
     if (m_analysis && !m_analysis->openError)
         for (const graph::Problem& problem : m_analysis->expansion.problems)

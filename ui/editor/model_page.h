@@ -14,8 +14,6 @@ class QComboBox;
 class QFrame;
 class QHBoxLayout;
 class QLabel;
-class QListWidget;
-class QListWidgetItem;
 class QMenu;
 class QSpinBox;
 class QStackedWidget;
@@ -26,6 +24,7 @@ namespace celloom::ui {
 
 class EmptyState;
 class Inspector;
+class Insight;
 class Notice;
 class Palette;
 struct Services;
@@ -86,7 +85,7 @@ private:
     [[nodiscard]] GraphView::Verdict judge(const graph::Wire& wire, bool isThorough) const;
     QWidget* buildTrail();
     QWidget* buildCanvas();
-    QWidget* buildProblems();
+    void connectInsight();
     void fillPresets();
     void fillRecent();
     void chooseFolder();
@@ -95,8 +94,9 @@ private:
     void onAnalysis(const ModelAnalysisPtr& analysis);
     void showAnalysis(const ModelAnalysisPtr& analysis);
     void showLevel();
-    void showProblems();
-    void showCellOf(const QListWidgetItem* problem);
+    void markProblems();
+    /// Another level, with a box of it chosen; the keyboard goes to the canvas where one jumps.
+    void showPlace(const LevelPath& path, const std::string& box, bool isJump);
     void rebuildTrail();
     void goTo(LevelPath path);
     void stepIn(std::size_t box);
@@ -122,9 +122,7 @@ private:
     EmptyState* m_message;
     GraphView* m_view = nullptr;
     Inspector* m_inspector;
-    QWidget* m_problemPanel;
-    QLabel* m_problemTitle;
-    QListWidget* m_problems;
+    Insight* m_insight;
     QWidget* m_arranging;
     QTimer* m_arrangingTimer;
     Palette* m_palette;

@@ -2,6 +2,7 @@
 #include "ui/editor/model_page.h"
 
 #include "models/catalog/catalog.h"
+#include "models/graph/bring_in.h"
 #include "models/graph/fit.h"
 #include "models/graph/json.h"
 #include "models/graph/parameters.h"
@@ -10,6 +11,7 @@
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
 #include "ui/editor/inspector.h"
+#include "ui/editor/insight.h"
 #include "ui/editor/model_document.h"
 #include "ui/editor/palette.h"
 #include "ui/shell/notice.h"
@@ -20,6 +22,7 @@
 #include <QClipboard>
 #include <QLineEdit>
 #include <QMenu>
+#include <QShortcut>
 #include <QTimer>
 #include <QUndoStack>
 
@@ -122,7 +125,8 @@ void ModelPage::refreshActions() {
     m_delete->setEnabled(canEdit && (!cells.empty() || isPort || m_view->chosenWire()));
     m_ungroup->setEnabled(canEdit && box && m_level.boxes[*box].kind == BoxKind::Composite);
     m_rename->setEnabled(canEdit && box);
-    m_paste->setEnabled(canEdit && QApplication::clipboard()->text().contains(QLatin1String("celloom-cells")));
+    const QString clipboard = canEdit ? QApplication::clipboard()->text() : QString();
+    m_paste->setEnabled(clipboard.contains(QLatin1String("celloom-cells")) || looksLikeCode(clipboard));
     for (QAction* action : {m_arrange, m_selectAll, m_find}) action->setEnabled(canEdit);
 }
 
@@ -165,6 +169,45 @@ void ModelPage::connectGestures() {
         m_view->setFocus();
     });
     connect(m_inspector, &Inspector::edited, this, [this](const QString& name, const GraphEdit& change) { edit(name, change); });
+}
+
+/// The panel under the canvas, and the keys that reach it from everywhere on the page.
+void ModelPage::connectInsight() {
+    const auto onKey = [this](const QKeySequence& keys, auto slot) {
+        auto* shortcut = new QShortcut(keys, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut);
+        connect(shortcut, &QShortcut::activated, this, slot);
+    };
+    onKey(QKeySequence(Qt::CTRL | Qt::Key_QuoteLeft), [this] {
+        m_insight->toggle();
+        if (!m_insight->isOpen()) m_view->setFocus();
+    });
+    onKey(QKeySequence(Qt::CTRL | Qt::Key_Period), [this] { m_insight->mend(); });
+    onKey(QKeySequence(Qt::Key_F8), [this] { m_insight->goToNextProblem(1); });
+    onKey(QKeySequence(Qt::SHIFT | Qt::Key_F8), [this] { m_insight->goToNextProblem(-1); });
+    connect(m_insight, &Insight::placeRequested, this, &ModelPage::showPlace);
+    connect(m_insight, &Insight::importReady, this, [this](const ImportedCode& code, CodeTab::Target target) {
+        std::string added;
+        const bool isWhole = target == CodeTab::Target::Model;
+        const QPointF middle = m_view->middle();
+        const QString name = isWhole ? tr("Model from code") : tr("Insert %1 from code").arg(code.className);
+        const bool isDone = edit(name, [&](graph::Document& document, const graph::GraphName& graph) -> Status {
+            if (isWhole) {
+                graph::replaceBy(document, code.document);
+                return {};
+            }
+            CELLOOM_TRY(cell, graph::insertDocument(document, graph, code.document, toUtf8(code.className), graph::Position{std::round(middle.x()), std::round(middle.y())}));
+            added = cell;
+            return {};
+        });
+        if (!isDone) return;
+        if (isWhole) {
+            m_path.clear();
+            m_fitNext = true;
+            showDocument();
+        } else {
+            m_view->chooseCells({added});
+        }
+    });
 }
 
 bool ModelPage::edit(const QString& name, const GraphEdit& change, int gesture) {
@@ -280,7 +323,12 @@ void ModelPage::copyChosen(bool andRemove) {
 }
 
 void ModelPage::paste() {
-    const std::string text = toUtf8(QApplication::clipboard()->text());
+    const QString source = QApplication::clipboard()->text();
+    if (looksLikeCode(source)) {
+        m_insight->pasteCode(source);
+        return;
+    }
+    const std::string text = toUtf8(source);
     std::vector<std::string> names;
     const bool isDone = edit(tr("Paste"), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
         CELLOOM_TRY(pasted, graph::pasteCells(document, graph, text, {kPasteOffset, kPasteOffset}));

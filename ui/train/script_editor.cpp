@@ -183,6 +183,11 @@ void ScriptEditor::setMarks(std::vector<Mark> marks) {
     m_numbers->update();
 }
 
+void ScriptEditor::setLit(std::vector<std::pair<int, int>> lines) {
+    m_lit = std::move(lines);
+    refreshMarks();
+}
+
 std::optional<QTextCursor> ScriptEditor::cursorOf(const Mark& mark) const {
     const QTextBlock block = document()->findBlockByNumber(mark.line - 1);
     if (mark.line < 1 || !block.isValid()) return {};
@@ -202,7 +207,16 @@ QString ScriptEditor::markedText(const Mark& mark) const {
 
 void ScriptEditor::refreshMarks() {
     QList<QTextEdit::ExtraSelection> all;
-    if (hasFocus()) {
+    for (const auto& [first, last] : m_lit) {
+        for (QTextBlock block = document()->findBlockByNumber(first - 1); block.isValid() && block.blockNumber() < last; block = block.next()) {
+            QTextEdit::ExtraSelection line;
+            line.format.setBackground(m_theme.color("accentSoft"));
+            line.format.setProperty(QTextFormat::FullWidthSelection, true);
+            line.cursor = QTextCursor(block);
+            all.append(line);
+        }
+    }
+    if (hasFocus() && !isReadOnly()) {
         QTextEdit::ExtraSelection line;
         line.format.setBackground(m_theme.color("hover"));
         line.format.setProperty(QTextFormat::FullWidthSelection, true);
@@ -251,6 +265,7 @@ bool ScriptEditor::viewportEvent(QEvent* event) {
 
 void ScriptEditor::keyPressEvent(QKeyEvent* event) {
     const bool isPlain = event->modifiers() == Qt::NoModifier;
+    if (isReadOnly()) return QPlainTextEdit::keyPressEvent(event);
     if (event->key() == Qt::Key_Escape && isPlain) {
         QWidget::focusNextPrevChild(true); // QPlainTextEdit's own would keep it
         return;

@@ -6,6 +6,7 @@
 #include <QSyntaxHighlighter>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace celloom::ui {
@@ -42,6 +43,9 @@ public:
     [[nodiscard]] const std::vector<Mark>& marks() const { return m_marks; }
     /// What is underlined for a mark, in the document; empty where it has no place.
     [[nodiscard]] QString markedText(const Mark& mark) const;
+    /// Lines, from the first to the last, that stand out: those of what is chosen elsewhere. Line numbers count from 1.
+    void setLit(std::vector<std::pair<int, int>> lines);
+    [[nodiscard]] const std::vector<std::pair<int, int>>& lit() const { return m_lit; }
     /// Puts the cursor there and takes the keyboard.
     void goTo(int line, int column);
 
@@ -66,6 +70,7 @@ private:
     Theme& m_theme;
     QWidget* m_numbers;
     std::vector<Mark> m_marks;
+    std::vector<std::pair<int, int>> m_lit;
 };
 
 } // namespace celloom::ui
