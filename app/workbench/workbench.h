@@ -8,7 +8,7 @@
 #include "ui/common/recipe_document.h"
 #include "ui/common/run_store.h"
 #include "ui/common/theme.h"
-#include "ui/editor/model_document.h"
+#include "ui/editor/open_models.h"
 #include "ui/shell/language.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/services.h"
@@ -38,7 +38,7 @@ private:
         Opened(Workbench& bench, const store::Workspace& workspace);
 
         ui::RecipeDocument recipe;
-        ui::ModelDocument model;
+        ui::OpenModels model;
         ui::ModelAnalyser analyser;
         ui::RunStore store;
         ui::EngineClient engine;

@@ -223,4 +223,14 @@
             </translation>
         </message>
     </context>
+    <context>
+        <name>celloom::ui::UnsavedDialog</name>
+        <message numerus="yes">
+            <source>%n models have unsaved changes:</source>
+            <translation>
+                <numerusform>%n model has unsaved changes:</numerusform>
+                <numerusform>%n models have unsaved changes:</numerusform>
+            </translation>
+        </message>
+    </context>
 </TS>

@@ -364,6 +364,53 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::DocumentTabs</name>
+        <message>
+            <source>Open models</source>
+            <translation>已打开的模型</translation>
+        </message>
+        <message>
+            <source>New model</source>
+            <translation>新建模型</translation>
+        </message>
+        <message>
+            <source>New model (Ctrl+T)</source>
+            <translation>新建模型（Ctrl+T）</translation>
+        </message>
+        <message>
+            <source>Opening…</source>
+            <translation>正在打开…</translation>
+        </message>
+        <message>
+            <source>Not saved to a file yet</source>
+            <translation>尚未保存到文件</translation>
+        </message>
+        <message>
+            <source>The preset or template %1</source>
+            <translation>预设或模板 %1</translation>
+        </message>
+        <message>
+            <source>Has unsaved changes</source>
+            <translation>有未保存的改动</translation>
+        </message>
+        <message>
+            <source>Close %1</source>
+            <translation>关闭 %1</translation>
+        </message>
+        <message>
+            <source>Close (Ctrl+W)</source>
+            <translation>关闭（Ctrl+W）</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>关闭</translation>
+        </message>
+        <message>
+            <source>Copy the path</source>
+            <translation>复制路径</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::EngineClient</name>
         <message>
             <source>The engine was started but does not answer. Its messages are in %1.</source>
@@ -1417,14 +1464,6 @@
     <context>
         <name>celloom::ui::ModelPage</name>
         <message>
-            <source>Model</source>
-            <translation>模型</translation>
-        </message>
-        <message>
-            <source>The model of the recipe</source>
-            <translation>配方的模型</translation>
-        </message>
-        <message>
             <source>instance</source>
             <translation>实例</translation>
         </message>
@@ -1529,18 +1568,6 @@
             <translation>自动布局</translation>
         </message>
         <message>
-            <source>%1 has unsaved changes, and another model took its place.</source>
-            <translation>%1 有未保存的修改，已被另一个模型取代。</translation>
-        </message>
-        <message>
-            <source>Back to it</source>
-            <translation>回到它</translation>
-        </message>
-        <message>
-            <source>Celloom ended before changes of %1 were saved.</source>
-            <translation>Celloom 上次结束时，%1 的修改尚未保存。</translation>
-        </message>
-        <message>
             <source>Bring them back</source>
             <translation>找回修改</translation>
         </message>
@@ -1551,26 +1578,6 @@
         <message>
             <source>Cell graphs (*.cells.json)</source>
             <translation>单元图 (*.cells.json)</translation>
-        </message>
-        <message>
-            <source>Unsaved changes</source>
-            <translation>未保存的修改</translation>
-        </message>
-        <message>
-            <source>The model %1 has unsaved changes.</source>
-            <translation>模型 %1 有未保存的修改。</translation>
-        </message>
-        <message>
-            <source>Save</source>
-            <translation>保存</translation>
-        </message>
-        <message>
-            <source>Discard</source>
-            <translation>放弃</translation>
-        </message>
-        <message>
-            <source>Cancel</source>
-            <translation>取消</translation>
         </message>
         <message>
             <source>Save the model as…</source>
@@ -1701,6 +1708,34 @@
         <message>
             <source>Insert %1 from code</source>
             <translation>由代码插入 %1</translation>
+        </message>
+        <message>
+            <source>This model was never saved</source>
+            <translation>此模型从未保存过</translation>
+        </message>
+        <message>
+            <source>Bring its unsaved edits back, above, or begin a new one (Ctrl+T).</source>
+            <translation>可用上方的按钮恢复其未保存的改动，或新建一个（Ctrl+T）。</translation>
+        </message>
+        <message>
+            <source>Celloom ended before changes of these models were saved: %1.</source>
+            <translation>Celloom 上次结束时，以下模型的改动尚未保存：%1。</translation>
+        </message>
+        <message>
+            <source>%1 is open in another tab. Choose another name, or close that tab first.</source>
+            <translation>%1 已在另一个标签页中打开。请换一个文件名，或先关闭那个标签页。</translation>
+        </message>
+        <message>
+            <source>Bring back unsaved models (%1)</source>
+            <translation>恢复未保存的模型（%1）</translation>
+        </message>
+        <message>
+            <source>New model</source>
+            <translation>新建模型</translation>
+        </message>
+        <message>
+            <source>Close the model</source>
+            <translation>关闭模型</translation>
         </message>
     </context>
     <context>
@@ -3579,6 +3614,47 @@
         <message>
             <source>%1 cannot be written: %2</source>
             <translation>无法写入 %1：%2</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::UnsavedDialog</name>
+        <message>
+            <source>Unsaved changes</source>
+            <translation>未保存的改动</translation>
+        </message>
+        <message>
+            <source>The model %1 has unsaved changes.</source>
+            <translation>模型 %1 有未保存的改动。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n models have unsaved changes:</source>
+            <translation>
+                <numerusform>%n 个模型有未保存的改动：</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Models with unsaved changes</source>
+            <translation>有未保存改动的模型</translation>
+        </message>
+        <message>
+            <source>Save</source>
+            <translation>保存</translation>
+        </message>
+        <message>
+            <source>Save all</source>
+            <translation>全部保存</translation>
+        </message>
+        <message>
+            <source>Discard</source>
+            <translation>放弃</translation>
+        </message>
+        <message>
+            <source>Discard all</source>
+            <translation>全部放弃</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
         </message>
     </context>
     <context>

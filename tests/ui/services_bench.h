@@ -6,7 +6,7 @@
 #include "ui/common/recipe_document.h"
 #include "ui/common/run_store.h"
 #include "ui/common/theme.h"
-#include "ui/editor/model_document.h"
+#include "ui/editor/open_models.h"
 #include "ui/shell/language.h"
 #include "ui/shell/services.h"
 
@@ -22,7 +22,7 @@ struct ServicesBench {
     ui::Language language;
     QSettings settings{folder.filePath(QStringLiteral("settings.ini")), QSettings::IniFormat};
     ui::RecipeDocument recipe;
-    ui::ModelDocument model;
+    ui::OpenModels model;
     ui::ModelAnalyser analyser;
     ui::RunStore store{*store::Workspace::open(folder.filePath(QStringLiteral("w")).toStdString())};
     ui::EngineClient engine{ui::EngineOptions{folder.filePath(QStringLiteral("socket")), {}, {}, {}, 10}};

@@ -1,9 +1,10 @@
 // The open model: named steps of undo, saving, and what a crash leaves behind.
 #include "models/graph/edits.h"
 #include "models/graph/json.h"
-#include "ui/editor/model_document.h"
+#include "ui/editor/open_models.h"
 
 #include <QDir>
+#include <QDirIterator>
 #include <QFile>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -88,39 +89,102 @@ private Q_SLOTS:
         QVERIFY(model.isModified());
     }
 
-    void unsavedEditsSurviveACrash() {
+    void unsavedEditsOfAllModelsSurviveACrash() {
         const QTemporaryDir folder;
         const QString recovery = folder.filePath(QStringLiteral("recovery"));
+        const auto kept = [&](int count) { // the window's folder, its models' files
+            QDirIterator files(recovery, {QStringLiteral("*.cells.json")}, QDir::Files, QDirIterator::Subdirectories);
+            int found = 0;
+            while (files.hasNext()) found += QFile::exists(files.next().chopped(QStringLiteral(".cells.json").size()) + QStringLiteral(".json"));
+            return found == count;
+        };
+        std::vector<Recovery::Left> left;
         {
-            ModelDocument model(recovery);
-            QVERIFY(!model.recovered());
-            model.take(two(), QStringLiteral("two"));
-            QVERIFY(model.edit(QStringLiteral("x"), renaming("a", "c")));
-            QTRY_VERIFY(QFile::exists(recovery + QStringLiteral("/model.json"))); // and then the window is killed
+            OpenModels killed(recovery);
+            killed.current().take(two(), QStringLiteral("/somewhere/two.cells.json"), QStringLiteral("/somewhere/two.cells.json"));
+            killed.current().part = {{"hidden=8"}, "base"};
+            ModelDocument& other = killed.add();
+            other.takeUntitled(two(), 1);
+            killed.add().take(two(), QStringLiteral("never edited"));
+            QVERIFY(killed.edit(QStringLiteral("x"), renaming("a", "c")));
+            QVERIFY(other.edit(QStringLiteral("x"), renaming("b", "d")));
+            QTRY_VERIFY(kept(2));
+            QVERIFY(OpenModels(recovery).left().empty()); // they belong to a window that lives
+            // A killed window leaves its files and no lock: what a copy of the folder is.
+            QVERIFY(QDir().rename(recovery, recovery + QStringLiteral("-of-the-killed")));
         }
-        ModelDocument next(recovery);
-        const auto found = next.recovered();
-        QVERIFY(found.has_value());
-        QCOMPARE(found->source, QStringLiteral("two"));
-        next.take(two(), QStringLiteral("two"));
-        next.restore(found->document);
-        QCOMPARE(next.snapshot()->main.cells[0].name, std::string("c"));
-        QVERIFY(next.isModified());
-        next.undoStack().undo();
-        QCOMPARE(next.snapshot()->main.cells[0].name, std::string("a"));
-        next.discard();
-        QVERIFY(!QFile::exists(recovery + QStringLiteral("/model.json")));
-        QVERIFY(!ModelDocument(recovery).recovered());
+        QVERIFY(QDir().rename(recovery + QStringLiteral("-of-the-killed"), recovery));
+        OpenModels next(recovery);
+        left = next.left();
+        QCOMPARE(left.size(), std::size_t(2));
+        next.current().take(two(), QStringLiteral("/somewhere/two.cells.json"), QStringLiteral("/somewhere/two.cells.json"));
+        const auto models = next.bringBack(left);
+        QCOMPARE(models.size(), std::size_t(2));
+        QCOMPARE(models[0], &next.current()); // on top of what is open: a step that can be undone
+        QCOMPARE(models[0]->snapshot()->main.cells[0].name, std::string("c"));
+        models[0]->undoStack().undo();
+        QCOMPARE(models[0]->snapshot()->main.cells[0].name, std::string("a"));
+        models[0]->undoStack().redo();
+        QVERIFY(models[1]->isUntitled() && models[1]->isModified());
+        QCOMPARE(models[1]->snapshot()->main.cells[1].name, std::string("d"));
+        QVERIFY(kept(2)); // until they are saved or given up
+        for (ModelDocument* model : models) model->discard();
+        QVERIFY(next.modified().empty());
+        QTRY_VERIFY(kept(0));
+        QVERIFY(OpenModels(recovery).left().empty());
+    }
+
+    void whatGoesWithAModelComesBackWithIt() {
+        ModelDocument before;
+        before.take(two(), QStringLiteral("/m/two"));
+        before.part = {{"hidden=8", "layers=2"}, "/m/base"};
+        before.place.path = {{"layers", 3}};
+        before.folder = QStringLiteral("/m/two");
+        ModelDocument after;
+        after.takeRecovered(two(), before.about());
+        QVERIFY(after.part == before.part);
+        QCOMPARE(after.place.path.size(), std::size_t(1));
+        QCOMPARE(after.place.path[0].instance, std::int64_t(3));
+        QCOMPARE(after.source(), before.source());
+        QCOMPARE(after.folder, before.folder);
+        QVERIFY(after.isModified());
     }
 
     void aDamagedRecoveryFileIsNoRecovery() {
         const QTemporaryDir folder;
-        for (const char* name : {"model.json", "model.cells.json"}) {
+        QVERIFY(QDir(folder.path()).mkdir(QStringLiteral("window-1")));
+        for (const char* name : {"window-1/m.json", "window-1/m.cells.json"}) {
             QFile file(folder.filePath(QLatin1String(name)));
             QVERIFY(file.open(QIODevice::WriteOnly));
             file.write("{\"format\": \"cell");
         }
-        QVERIFY(!ModelDocument(folder.path()).recovered());
+        QVERIFY(OpenModels(folder.path()).left().empty());
+    }
+
+    void aSourceMeansTheSameHoweverItIsWritten() {
+        const QTemporaryDir folder;
+        QVERIFY(QDir(folder.path()).mkdir(QStringLiteral("m")));
+        QFile config(folder.filePath(QStringLiteral("m/config.json")));
+        QVERIFY(config.open(QIODevice::WriteOnly));
+        QCOMPARE(identityOf(config.fileName()), identityOf(folder.filePath(QStringLiteral("m"))));
+        QCOMPARE(identityOf(folder.filePath(QStringLiteral("m/../m/"))), identityOf(folder.filePath(QStringLiteral("m"))));
+        QCOMPARE(identityOf(QStringLiteral("baichuan-7b")), QStringLiteral("baichuan-7b"));
+    }
+
+    void theOneBesideAClosedModelComesToTheFront() {
+        OpenModels models;
+        models.current().take(two(), QStringLiteral("1"));
+        for (const char* name : {"2", "3"}) models.add().take(two(), QLatin1String(name));
+        models.setCurrent(models.at(1));
+        models.remove(models.at(1));
+        QCOMPARE(models.source(), QStringLiteral("3"));
+        models.move(1, 0);
+        QCOMPARE(models.at(0).source(), QStringLiteral("3"));
+        models.remove(models.at(0));
+        QCOMPARE(models.source(), QStringLiteral("1"));
+        models.remove(models.at(0));
+        QCOMPARE(models.count(), 1); // there always is one
+        QVERIFY(!models.snapshot());
     }
 };
 

@@ -71,7 +71,8 @@ ModelAnalysis analyse(const recipe::Recipe& recipe, const DocumentPtr& edited, A
     }
     if (!recipe::trains(recipe)) overrides->clear(); // weights are used as they are
     const std::string& source = analysis.source;
-    if (depth == AnalysisDepth::Whole && std::filesystem::path(source).is_absolute()) analysis.folder = families::folderContents(source);
+    std::error_code code; // an untitled model's file is not there, nor is what lies beside it its own
+    if (depth == AnalysisDepth::Whole && std::filesystem::path(source).is_absolute() && std::filesystem::exists(source, code)) analysis.folder = families::folderContents(source);
     auto document = edited ? Result<graph::Document>(*edited) : families::openModel(source);
     if (!document && isAdapterFolder(source)) return analysis; // its base is found by the engine
     if (!document) {

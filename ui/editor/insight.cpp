@@ -2,7 +2,7 @@
 
 #include "models/graph/edits.h"
 #include "ui/common/format.h"
-#include "ui/editor/model_document.h"
+#include "ui/editor/open_models.h"
 #include "ui/editor/problems_tab.h"
 #include "ui/shell/services.h"
 

@@ -1,32 +1,35 @@
 #include "ui/editor/model_document.h"
 
 #include "models/base/files.h"
+#include "models/families/families.h"
 #include "models/graph/difference.h"
 #include "models/graph/json.h"
 #include "ui/common/format.h"
+#include "ui/editor/recovery.h"
 
-#include <QDir>
-#include <QFile>
 #include <QFileInfo>
-#include <QJsonDocument>
-#include <QJsonObject>
+#include <QJsonArray>
+#include <QRegularExpression>
 #include <QTimer>
 #include <QUndoCommand>
+#include <QUuid>
 
 namespace celloom::ui {
 
 namespace {
 
 constexpr int kMostSteps = 1000;
-
-QString contentFile(const QString& folder) {
-    return folder + QStringLiteral("/model.cells.json");
-}
-QString aboutFile(const QString& folder) {
-    return folder + QStringLiteral("/model.json");
-}
+const QString kEnding = QStringLiteral(".cells.json");
 
 } // namespace
+
+QString identityOf(const QString& source) {
+    if (source.isEmpty() || families::isBuiltIn(toUtf8(source))) return source;
+    QFileInfo file(source);
+    if (file.fileName() == QLatin1String("config.json")) file = QFileInfo(file.path());
+    const QString canonical = file.canonicalFilePath();
+    return canonical.isEmpty() ? file.absoluteFilePath() : canonical;
+}
 
 /// One step of undo: what differs between before and after.
 class ModelDocument::Step : public QUndoCommand {
@@ -68,37 +71,64 @@ private:
     int m_gesture;
 };
 
-ModelDocument::ModelDocument(const QString& recoveryFolder, QObject* parent)
-    : QObject(parent), m_recoveryFolder(recoveryFolder), m_recoveryTimer(new QTimer(this)) {
+ModelDocument::ModelDocument(Recovery* recovery, QObject* parent)
+    : QObject(parent), m_recovery(recovery), m_recoveryName(QUuid::createUuid().toString(QUuid::WithoutBraces)), m_recoveryTimer(new QTimer(this)) {
     m_undo.setUndoLimit(kMostSteps);
     m_recoveryTimer->setSingleShot(true);
     m_recoveryTimer->setInterval(kRecoveryMs);
     connect(m_recoveryTimer, &QTimer::timeout, this, &ModelDocument::writeRecovery);
     connect(&m_undo, &QUndoStack::cleanChanged, this, &ModelDocument::titleChanged);
-    if (m_recoveryFolder.isEmpty()) return;
-    auto document = graph::loadDocument(toPath(contentFile(m_recoveryFolder)));
-    QFile about(aboutFile(m_recoveryFolder));
-    if (!document || !about.open(QIODevice::ReadOnly)) return;
-    const QJsonObject names = QJsonDocument::fromJson(about.read(1 << 20)).object();
-    m_recovered = Recovered{std::move(*document), names.value(QStringLiteral("source")).toString(), names.value(QStringLiteral("file")).toString()};
 }
 
 ModelDocument::~ModelDocument() = default;
 
+bool ModelDocument::isUntitledName(const QString& source) {
+    static const QRegularExpression name(QStringLiteral("^untitled-\\d+\\.cells\\.json$"));
+    const QFileInfo file(source);
+    return name.match(file.fileName()).hasMatch() && !file.exists();
+}
+
+bool ModelDocument::isNamedBy(const QString& source) const {
+    if (source.isEmpty() || m_source.isEmpty()) return false;
+    if (m_isUntitled) return QFileInfo(source).fileName() == m_source && !QFileInfo::exists(source); // a recipe may have made a path of it
+    return identityOf(source) == identityOf(m_source);
+}
+
+QString ModelDocument::title() const {
+    if (m_isUntitled && m_document && !m_document->main.name.empty()) return fromUtf8(m_document->main.name);
+    const QFileInfo file(m_source);
+    if (file.fileName() == QLatin1String("config.json") || file.fileName() == QLatin1String("model.cells.json")) return QFileInfo(file.path()).fileName();
+    return file.fileName().endsWith(kEnding) ? file.fileName().chopped(kEnding.size()) : file.fileName();
+}
+
 void ModelDocument::set(DocumentPtr document) {
     m_document = std::move(document);
-    if (!m_recoveryFolder.isEmpty() && !m_recoveryTimer->isActive()) m_recoveryTimer->start();
+    isImplicit = false;
+    if (m_recovery && !m_recoveryTimer->isActive()) m_recoveryTimer->start();
     Q_EMIT changed();
 }
 
-void ModelDocument::take(graph::Document document, const QString& source, const QString& filePath) {
-    m_document = std::make_shared<const graph::Document>(std::move(document));
+void ModelDocument::begin(DocumentPtr document, const QString& source, const QString& filePath, bool isUntitled) {
+    m_document = std::move(document);
     m_source = source;
     m_filePath = filePath;
+    m_isUntitled = isUntitled;
     m_undo.clear();
     m_recoveryTimer->stop();
     Q_EMIT replaced();
     Q_EMIT titleChanged();
+}
+
+void ModelDocument::take(graph::Document document, const QString& source, const QString& filePath) {
+    begin(std::make_shared<const graph::Document>(std::move(document)), source, filePath, false);
+}
+
+void ModelDocument::takeUntitled(graph::Document document, int number) {
+    begin(std::make_shared<const graph::Document>(std::move(document)), QStringLiteral("untitled-%1").arg(number) + kEnding, {}, true);
+}
+
+void ModelDocument::takeNothing(const QString& source) {
+    begin(nullptr, source, {}, false);
 }
 
 void ModelDocument::restore(graph::Document document) {
@@ -125,6 +155,7 @@ Status ModelDocument::save(const QString& path) {
     const QString absolute = QFileInfo(path).absoluteFilePath();
     CELLOOM_TRY_STATUS(writeFileAtomically(toPath(absolute), graph::toJson(*m_document)));
     m_filePath = m_source = absolute;
+    m_isUntitled = false;
     m_undo.setClean();
     m_recoveryTimer->stop();
     forgetRecovery();
@@ -134,21 +165,33 @@ Status ModelDocument::save(const QString& path) {
 
 // ---- recovery ----
 
-void ModelDocument::writeRecovery() {
-    if (m_undo.isClean()) {
-        forgetRecovery();
-        return;
-    }
-    QDir().mkpath(m_recoveryFolder);
-    const QJsonObject about{{QStringLiteral("source"), m_source}, {QStringLiteral("file"), m_filePath}};
-    const QByteArray text = QJsonDocument(about).toJson();
-    // What cannot be kept now is tried again after the next edit; the disk's trouble shows when the user saves.
-    if (writeFileAtomically(toPath(contentFile(m_recoveryFolder)), graph::toJson(*m_document)))
-        (void)writeFileAtomically(toPath(aboutFile(m_recoveryFolder)), std::string(text.constData(), static_cast<std::size_t>(text.size())));
+QJsonObject ModelDocument::about() const {
+    QJsonArray overrides, path;
+    for (const std::string& one : part.overrides) overrides.append(fromUtf8(one));
+    for (const LevelStep& step : place.path) path.append(QJsonArray{fromUtf8(step.cell), static_cast<qint64>(step.instance)});
+    return {{QStringLiteral("source"), m_source},   {QStringLiteral("file"), m_filePath}, {QStringLiteral("untitled"), m_isUntitled},
+            {QStringLiteral("overrides"), overrides}, {QStringLiteral("weights"), fromUtf8(part.weights)}, {QStringLiteral("folder"), folder},
+            {QStringLiteral("path"), path},         {QStringLiteral("order"), order}};
 }
 
-std::optional<ModelDocument::Recovered> ModelDocument::recovered() const {
-    return m_recovered;
+void ModelDocument::takeRecovered(graph::Document document, const QJsonObject& about) {
+    part = {};
+    for (const auto& one : about.value(QStringLiteral("overrides")).toArray()) part.overrides.push_back(toUtf8(one.toString()));
+    part.weights = toUtf8(about.value(QStringLiteral("weights")).toString());
+    folder = about.value(QStringLiteral("folder")).toString();
+    place = {};
+    for (const auto& step : about.value(QStringLiteral("path")).toArray())
+        place.path.push_back({toUtf8(step.toArray().at(0).toString()), step.toArray().at(1).toInteger()});
+    isImplicit = false;
+    begin(std::make_shared<const graph::Document>(std::move(document)), about.value(QStringLiteral("source")).toString(),
+          about.value(QStringLiteral("file")).toString(), about.value(QStringLiteral("untitled")).toBool());
+    m_undo.resetClean(); // no step of undo leads back to what is saved
+}
+
+void ModelDocument::writeRecovery() {
+    if (!m_recovery) return;
+    if (isModified()) m_recovery->write(m_recoveryName, m_document, about());
+    else forgetRecovery();
 }
 
 void ModelDocument::discard() {
@@ -158,10 +201,7 @@ void ModelDocument::discard() {
 }
 
 void ModelDocument::forgetRecovery() {
-    m_recovered.reset();
-    if (m_recoveryFolder.isEmpty()) return;
-    QFile::remove(aboutFile(m_recoveryFolder));
-    QFile::remove(contentFile(m_recoveryFolder));
+    if (m_recovery) m_recovery->remove(m_recoveryName);
 }
 
 } // namespace celloom::ui

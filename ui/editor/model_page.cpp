@@ -1,37 +1,24 @@
 #include "ui/editor/model_page.h"
 
-#include "models/families/families.h"
-#include "models/graph/difference.h"
-#include "models/library/standard.h"
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
-#include "ui/common/run_store.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
+#include "ui/editor/document_tabs.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/inspector.h"
 #include "ui/editor/insight.h"
-#include "ui/editor/model_document.h"
+#include "ui/editor/open_models.h"
 #include "ui/editor/palette.h"
-#include "ui/shell/language.h"
 #include "ui/shell/notice.h"
 #include "ui/shell/services.h"
 
 #include <QAction>
-#include <QComboBox>
-#include <QCoreApplication>
-#include <QDir>
-#include <QFileDialog>
-#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QMenu>
-#include <QMessageBox>
-#include <QPointer>
 #include <QPushButton>
 #include <QSpinBox>
-#include <QSettings>
 #include <QStackedWidget>
-#include <QThreadPool>
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -42,9 +29,6 @@ namespace {
 constexpr int kPatienceMs = 400; // layouts faster than this never show that they take time
 constexpr int kInspectorWidth = 308, kPaletteWidth = 196;
 constexpr int kSettleMs = 150; // edits closer together are analysed as one
-constexpr int kMostRecent = 8;
-constexpr int kRecentWidth = 420; // pixels of a path in the menu
-const QString kRecentKey = QStringLiteral("models/recent");
 } // namespace
 
 ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_services(services), m_layouter(new GraphLayouter(this)) {
@@ -53,10 +37,15 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     layout->setSpacing(0);
     auto* left = new QVBoxLayout;
     left->setSpacing(0);
+    m_tabs = new DocumentTabs(services.model, services.theme, this);
+    left->addWidget(m_tabs);
     left->addWidget(buildToolRow());
     left->addWidget(buildTrail());
     m_notice = new Notice(services.theme, this);
+    m_leftNotice = new Notice(services.theme, this);
+    m_leftNotice->setObjectName(QStringLiteral("left over"));
     left->addWidget(m_notice);
+    left->addWidget(m_leftNotice);
     left->addWidget(buildCanvas(), 1);
     m_palette = new Palette(services, this);
     m_palette->setFixedWidth(kPaletteWidth);
@@ -81,11 +70,15 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     connect(m_arrangingTimer, &QTimer::timeout, this, [this] { m_arranging->setVisible(m_layouter->isBusy()); });
     connect(m_layouter, &GraphLayouter::ready, this, [this](const LayoutResultPtr& result) {
         m_arranging->hide();
+        if (m_view->isPlacedByDocument() && !m_isArranging) return; // of a level that was on show before
         m_view->place(*result);
         m_isFitted = true;
+        m_fitted = placeNow();
+        restorePlace();
         if (!std::exchange(m_isArranging, false)) return;
         edit(tr("Arrange"), [positions = m_view->positions()](graph::Document& document, const graph::GraphName& graph) { return graph::moveCells(document, graph, positions); });
         m_view->fit();
+        m_fitted = placeNow();
     });
     connect(&services.analyser, &ModelAnalyser::ready, this, &ModelPage::onAnalysis);
     connect(m_view, &GraphView::boxChosen, this, [this](std::optional<std::size_t> box) {
@@ -99,25 +92,13 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     m_analysisTimer->setSingleShot(true);
     m_analysisTimer->setInterval(kSettleMs);
     connect(m_analysisTimer, &QTimer::timeout, this, &ModelPage::requestAnalysis);
-    connect(&services.model, &ModelDocument::changed, this, &ModelPage::showDocument);
-    connect(&services.model, &ModelDocument::titleChanged, this, [this] {
-        refreshActions();
-        fillPresets();
-        Q_EMIT contextChanged();
-    });
+    connectDocuments();
     connectGestures();
     connectInsight();
     connect(m_view, &GraphView::stepInRequested, this, &ModelPage::stepIn);
     connect(m_view, &GraphView::stepOutRequested, this, &ModelPage::stepOut);
     connect(m_view, &GraphView::zoomChanged, this, [this] { m_zoom->setText(QStringLiteral("%1 %").arg(m_view->zoomPercent())); });
-    texts.add([this] {
-        fillPresets();
-        rebuildTrail();
-    });
-    connect(&services.recipe, &RecipeDocument::replaced, this, &ModelPage::fillPresets);
-    connect(&services.recipe, &RecipeDocument::valueChanged, this, [this](const QString& key) {
-        if (key == QLatin1String("model.source")) fillPresets();
-    });
+    texts.add([this] { rebuildTrail(); });
 }
 
 QWidget* ModelPage::buildToolRow() {
@@ -127,14 +108,6 @@ QWidget* ModelPage::buildToolRow() {
     auto* layout = new QHBoxLayout(bar);
     layout->setContentsMargins(14, 4, 10, 4);
     layout->setSpacing(8);
-    m_preset = new QComboBox(bar);
-    m_preset->setMinimumWidth(150);
-    connect(m_preset, &QComboBox::activated, this, [this](int index) {
-        const std::string source = toUtf8(m_preset->itemData(index).toString());
-        fillPresets(); // as it was, until it is sure
-        leaveModel([this, source] { m_services.recipe.setValue(QStringLiteral("model.source"), source); });
-    });
-    layout->addWidget(m_preset);
     m_open = makeQuietButton(bar);
     m_open->setPopupMode(QToolButton::InstantPopup);
     m_open->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
@@ -180,8 +153,6 @@ QWidget* ModelPage::buildToolRow() {
     setIcons();
     connect(&m_services.theme, &Theme::changed, this, setIcons);
     texts.add([this, minus, plus, fit] {
-        m_preset->setAccessibleName(tr("Model"));
-        m_preset->setToolTip(tr("The model of the recipe"));
         m_open->setText(tr("Open"));
         m_open->setAccessibleName(tr("Open a model"));
         m_open->setToolTip(tr("Open a model's folder: Hugging Face layout, a checkpoint, a run. It can be dropped on the window, too."));
@@ -251,223 +222,19 @@ QWidget* ModelPage::buildCanvas() {
     return m_stack;
 }
 
-void ModelPage::fillPresets() {
-    const QSignalBlocker blocker(m_preset);
-    m_preset->clear();
-    const bool isChinese = m_services.language.isChinese();
-    const QString current = fromUtf8(m_services.recipe.recipe().text("model.source"));
-    const auto add = [&](const std::string& name, const std::string& summary, const std::string& summaryZh) {
-        m_preset->addItem(fromUtf8(name), fromUtf8(name));
-        m_preset->setItemData(m_preset->count() - 1, fromUtf8(isChinese && !summaryZh.empty() ? summaryZh : summary), Qt::ToolTipRole);
-    };
-    for (const families::Preset& preset : families::presets()) add(preset.name, preset.summary, preset.summaryZh);
-    for (const library::Template& made : library::templates()) add(made.name, made.summary(), made.summaryZh);
-    int index = m_preset->findData(current);
-    if (index < 0) {
-        m_preset->addItem(QFileInfo(current).fileName(), current);
-        index = m_preset->count() - 1;
-        m_preset->setItemData(index, current, Qt::ToolTipRole);
-    }
-    if (m_services.model.isModified() && m_services.model.source() == current) m_preset->setItemText(index, m_preset->itemText(index) + QStringLiteral(" *"));
-    m_preset->setCurrentIndex(index);
-}
-
-// ---- the document ----
-
-void ModelPage::requestAnalysis() {
-    const ModelDocument& model = m_services.model;
-    const bool isOfRecipe = model.isModified() && toUtf8(model.source()) == m_services.recipe.recipe().text("model.source");
-    m_services.analyser.request(m_services.recipe.recipe(), isOfRecipe ? model.snapshot() : nullptr);
-}
-
-/// What was opened for the recipe becomes the document, unless it is that already.
-void ModelPage::takeModel(const ModelAnalysisPtr& analysis) {
-    ModelDocument& model = m_services.model;
-    const QString source = fromUtf8(m_services.recipe.recipe().text("model.source"));
-    if (model.snapshot() && model.source() == source && graph::isSame(*model.snapshot(), analysis->document)) return;
-    if (model.isModified()) { // the recipe was replaced: nothing is lost without a word
-        m_notice->show(Notice::Level::Warning, tr("%1 has unsaved changes, and another model took its place.").arg(model.source()), tr("Back to it"),
-                       [this, kept = model.snapshot(), from = model.source()] {
-                           m_kept = kept;
-                           m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(from));
-                       });
-    }
-    const QString file = fromUtf8(analysis->source);
-    m_path.clear();
-    m_fitNext = true;
-    model.take(analysis->document, source, file.endsWith(QLatin1String(".cells.json")) ? file : QString());
-    if (const DocumentPtr kept = std::exchange(m_kept, nullptr)) {
-        m_notice->hide();
-        model.restore(*kept);
-    } else {
-        offerRecovered();
-    }
-}
-
-/// Edits that a crash left unsaved come back with one click; once.
-void ModelPage::offerRecovered() {
-    if (std::exchange(m_hasOffered, true)) return;
-    const auto found = m_services.model.recovered();
-    if (!found) return;
-    const auto document = std::make_shared<const graph::Document>(found->document);
-    m_notice->show(Notice::Level::Warning, tr("Celloom ended before changes of %1 were saved.").arg(QFileInfo(found->source).fileName()), tr("Bring them back"),
-                   [this, document, source = found->source] {
-                       if (m_services.model.source() == source) {
-                           m_services.model.restore(*document);
-                           return;
-                       }
-                       m_kept = document;
-                       m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(source));
-                   });
+QString ModelPage::context() const {
+    if (!m_analysis || m_analysis->openError) return {};
+    QString text = m_services.model.current().title() + (m_services.model.isModified() ? QStringLiteral(" *") : QString());
+    for (const LevelStep& step : m_path) text += QStringLiteral(" › ") + fromUtf8(step.cell);
+    return text;
 }
 
 /// After an edit: the graph at once, everything else when the analysis is done.
 void ModelPage::showDocument() {
     auto outline = std::make_shared<ModelAnalysis>(analyse(m_services.recipe.recipe(), m_services.model.snapshot(), AnalysisDepth::Outline));
-    if (m_analysis) outline->folder = m_analysis->folder;
+    if (m_analysis && m_analysis->source == outline->source) outline->folder = m_analysis->folder;
     showAnalysis(outline);
     m_analysisTimer->start();
-}
-
-void ModelPage::save(const std::function<void()>& then) {
-    ModelDocument& model = m_services.model;
-    if (model.filePath().isEmpty()) {
-        saveAs(then);
-        return;
-    }
-    finishSaving(model.filePath(), then);
-}
-
-void ModelPage::saveAs(const std::function<void()>& then) {
-    const ModelDocument& model = m_services.model;
-    if (!model.snapshot()) return;
-    const QString folder = pathText(m_services.store.workspace().path) + QStringLiteral("/models");
-    QDir().mkpath(folder);
-    auto* dialog = new QFileDialog(window(), tr("Save the model"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setNameFilters({tr("Cell graphs (*.cells.json)")});
-    dialog->setDirectory(model.filePath().isEmpty() ? folder : QFileInfo(model.filePath()).absolutePath());
-    const QString name = fromUtf8(model.snapshot()->main.name);
-    dialog->selectFile((name.isEmpty() ? QStringLiteral("model") : name) + QStringLiteral(".cells.json"));
-    connect(dialog, &QFileDialog::fileSelected, this, [this, then](const QString& path) {
-        finishSaving(path.endsWith(QLatin1String(".cells.json")) ? path : path + QStringLiteral(".cells.json"), then);
-    });
-    dialog->open();
-}
-
-void ModelPage::finishSaving(const QString& path, const std::function<void()>& then) {
-    if (Status status = m_services.model.save(path); !status) {
-        m_notice->show(Notice::Level::Error, Format::error(status.error()));
-        return;
-    }
-    m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(m_services.model.source()));
-    if (then) then();
-}
-
-void ModelPage::leaveModel(const std::function<void()>& then) {
-    if (!m_services.model.isModified()) {
-        then();
-        return;
-    }
-    auto* box = new QMessageBox(QMessageBox::Question, tr("Unsaved changes"), tr("The model %1 has unsaved changes.").arg(QFileInfo(m_services.model.source()).fileName()),
-                                QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, window());
-    box->setAttribute(Qt::WA_DeleteOnClose);
-    box->button(QMessageBox::Save)->setText(tr("Save"));
-    box->button(QMessageBox::Discard)->setText(tr("Discard"));
-    box->button(QMessageBox::Cancel)->setText(tr("Cancel"));
-    connect(box, &QMessageBox::finished, this, [this, then](int answer) {
-        if (answer == QMessageBox::Save) save(then);
-        if (answer != QMessageBox::Discard) return;
-        m_services.model.discard();
-        then();
-    });
-    box->open();
-}
-
-// ---- opening ----
-
-bool ModelPage::canOpen(const QString& path) {
-    const QFileInfo about(path);
-    return about.isDir() || about.fileName() == QLatin1String("config.json") || path.endsWith(QLatin1String(".cells.json"));
-}
-
-void ModelPage::fillRecent() {
-    m_openMenu->clear();
-    connect(m_openMenu->addAction(tr("Open a folder…")), &QAction::triggered, this, &ModelPage::chooseFolder);
-    connect(m_openMenu->addAction(tr("Open a file…")), &QAction::triggered, this, &ModelPage::chooseFile);
-    const QStringList recent = m_services.settings.value(kRecentKey).toStringList();
-    if (recent.isEmpty()) return;
-    m_openMenu->addSeparator();
-    for (const QString& path : recent) {
-        QString name = m_openMenu->fontMetrics().elidedText(path, Qt::ElideMiddle, kRecentWidth);
-        QAction* action = m_openMenu->addAction(name.replace(QLatin1Char('&'), QLatin1String("&&")));
-        action->setToolTip(path);
-        connect(action, &QAction::triggered, this, [this, path] { open(path); });
-    }
-    m_openMenu->addSeparator();
-    connect(m_openMenu->addAction(tr("Forget these")), &QAction::triggered, this, [this] { m_services.settings.remove(kRecentKey); });
-}
-
-void ModelPage::chooseFolder() {
-    auto* dialog = new QFileDialog(window(), tr("Open a model's folder"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    dialog->setOption(QFileDialog::ShowDirsOnly);
-    const QStringList recent = m_services.settings.value(kRecentKey).toStringList();
-    if (!recent.isEmpty()) dialog->setDirectory(QFileInfo(recent.front()).absolutePath());
-    connect(dialog, &QFileDialog::fileSelected, this, &ModelPage::open);
-    dialog->open();
-}
-
-void ModelPage::chooseFile() {
-    auto* dialog = new QFileDialog(window(), tr("Open a model's file"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    dialog->setNameFilters({tr("Models (config.json *.cells.json)"), tr("All files (*)")});
-    connect(dialog, &QFileDialog::fileSelected, this, &ModelPage::open);
-    dialog->open();
-}
-
-void ModelPage::open(const QString& path) {
-    const int number = ++m_openings;
-    const QPointer<ModelPage> page(this);
-    QThreadPool::globalInstance()->start([page, number, path] { // a folder may lie on a slow disk
-        std::optional<Error> error;
-        if (auto document = families::openModel(path.toStdString()); !document)
-            error = document.error();
-        else if (const graph::Expansion expansion = graph::expand(*document); !expansion.ok())
-            error = expansion.firstError();
-        QMetaObject::invokeMethod(qApp, [page, number, path, error] {
-            if (page && number == page->m_openings) page->finishOpening(path, error);
-        });
-    });
-}
-
-void ModelPage::finishOpening(const QString& path, const std::optional<Error>& error) {
-    if (error) {
-        m_notice->show(Notice::Level::Error, tr("%1 cannot be opened; the model stays as it was.").arg(path) + QLatin1Char('\n') + Format::error(*error));
-        return;
-    }
-    m_notice->hide();
-    QStringList recent = m_services.settings.value(kRecentKey).toStringList();
-    recent.removeAll(path);
-    recent.prepend(path);
-    m_services.settings.setValue(kRecentKey, recent.mid(0, kMostRecent));
-    leaveModel([this, path] { m_services.recipe.setValue(QStringLiteral("model.source"), toUtf8(path)); });
-}
-
-QString ModelPage::context() const {
-    if (!m_analysis || m_analysis->openError) return {};
-    QString text = fromUtf8(m_analysis->document.main.name) + (m_services.model.isModified() ? QStringLiteral(" *") : QString());
-    for (const LevelStep& step : m_path) text += QStringLiteral(" › ") + fromUtf8(step.cell);
-    return text;
-}
-
-void ModelPage::onAnalysis(const ModelAnalysisPtr& analysis) {
-    if (analysis->edited && analysis->edited != m_services.model.snapshot()) return; // of an edit before the newest
-    if (!analysis->edited && !analysis->openError) takeModel(analysis);
-    showAnalysis(analysis);
 }
 
 void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
@@ -479,7 +246,9 @@ void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
     if (analysis->openError) {
         m_path.clear();
         m_level = {};
-        m_message->setTexts(tr("The model could not be opened"), Format::error(*analysis->openError));
+        const bool wasNeverSaved = ModelDocument::isUntitledName(fromUtf8(analysis->source));
+        m_message->setTexts(wasNeverSaved ? tr("This model was never saved") : tr("The model could not be opened"),
+                            wasNeverSaved ? tr("Bring its unsaved edits back, above, or begin a new one (Ctrl+T).") : Format::error(*analysis->openError));
         m_stack->setCurrentIndex(0);
         m_inspector->clear();
         rebuildTrail();
@@ -498,6 +267,8 @@ void ModelPage::showLevel() {
     std::vector<BoxBadges> badges;
     for (const LevelBox& box : m_level.boxes) badges.push_back(treatmentBadges(*m_analysis, box.instances));
     const bool isNewLevel = m_shownPrefix != m_level.prefix || m_shownGraph != m_level.graphName;
+    const ModelPlace now = placeNow();
+    const bool isFittedStill = isAsFitted(now);
     m_shownPrefix = m_level.prefix;
     m_shownGraph = m_level.graphName;
     m_view->setLevel(m_level, badges);
@@ -506,13 +277,19 @@ void ModelPage::showLevel() {
         m_layouter->cancel();
         m_arranging->hide();
         m_view->placeByDocument();
-        if (isNewLevel || m_fitNext) m_view->fit();
+        if (isNewLevel || m_fitNext) {
+            m_view->fit();
+            m_fitted = placeNow();
+        }
         m_isFitted = m_isFitted && isNewLevel;
+        restorePlace();
     } else {
+        if (!isNewLevel && !m_fitNext && !m_goTo && !isFittedStill) m_goTo = now;
         m_layouter->request(m_view->layoutInput());
         m_arrangingTimer->start();
     }
     m_fitNext = false;
+    m_zoom->setText(QStringLiteral("%1 %").arg(m_view->zoomPercent()));
     m_inspector->show(m_analysis, m_level, m_view->chosen());
     m_insight->setPlace(m_level, m_path, m_view->chosen());
     rebuildTrail();

@@ -5,12 +5,17 @@
 #include "ui/editor/model_level.h"
 #include "ui/editor/property_rows.h"
 #include "ui/editor/graph_view.h"
+#include "ui/editor/model_document.h"
+#include "ui/editor/recovery.h"
 #include "ui/shell/page.h"
 
+#include <QPointer>
+
+#include <functional>
 #include <optional>
+#include <vector>
 
 class QAction;
-class QComboBox;
 class QFrame;
 class QHBoxLayout;
 class QLabel;
@@ -22,6 +27,7 @@ class QToolButton;
 
 namespace celloom::ui {
 
+class DocumentTabs;
 class EmptyState;
 class Inspector;
 class Insight;
@@ -46,8 +52,12 @@ public:
     /// Saves the model; asks where, if it has no file yet. `then` is called once it is saved, and not when the user thinks better of it.
     void save(const std::function<void()>& then = {});
     void saveAs(const std::function<void()>& then = {});
-    /// Before something takes the model's place: asks whether to save unsaved edits. `then` is called unless the user cancels.
-    void leaveModel(const std::function<void()>& then);
+    /// Whether a run of the recipe would not see the model as it is on show: it has to be saved first.
+    [[nodiscard]] bool needsSaving() const;
+    /// Whether a window before this one left unsaved models, which are offered here.
+    [[nodiscard]] bool hasLeftOver() const { return !m_left.empty(); }
+    /// Before the window closes: lists all models with unsaved edits and asks. `then` is called unless the user cancels.
+    void leaveAll(const std::function<void()>& then);
 
 Q_SIGNALS:
     void tuneRequested(); // the recipe has become one that tunes the model
@@ -59,9 +69,34 @@ protected:
 private:
     QWidget* buildToolRow();
     void buildActions();
-    void takeModel(const ModelAnalysisPtr& analysis);
-    void offerRecovered();
-    void finishSaving(const QString& path, const std::function<void()>& then);
+
+    // documents (model_page_documents.cpp)
+    void connectDocuments();
+    /// The recipe names another model, or trains again: the tab of that model comes to the front, or it is opened.
+    void followRecipe();
+    [[nodiscard]] bool isOfRecipe(const ModelDocument& model) const;
+    /// The recipe names the model in front, with the part of the recipe that goes with it.
+    void bringToRecipe();
+    /// False where an empty model stands for it, which has an analysis of its own.
+    bool takeModel(const ModelAnalysisPtr& analysis);
+    void beginAnew(ModelDocument& model);
+    /// A tab for a model that came with the recipe: an untouched one that came so before gives way.
+    ModelDocument& implicitTab();
+    void activate(ModelDocument& model);
+    void showCurrent();
+    void keepPlace();
+    void restorePlace();
+    [[nodiscard]] ModelPlace placeNow() const;
+    [[nodiscard]] bool isAsFitted(const ModelPlace& place) const;
+    void stepTabs(int by);
+    void closeTab(int index);
+    void newEmpty();
+    void bringBack();
+    void remember(const QString& path);
+    void finishSaving(ModelDocument& model, const QString& path, const std::function<void()>& then);
+    void saveModel(ModelDocument& model, const std::function<void()>& then);
+    void saveModelAs(ModelDocument& model, const std::function<void()>& then);
+    void saveAll(std::vector<QPointer<ModelDocument>> models, const std::function<void()>& then);
     void showDocument();
     void refreshActions();
 
@@ -86,11 +121,10 @@ private:
     QWidget* buildTrail();
     QWidget* buildCanvas();
     void connectInsight();
-    void fillPresets();
     void fillRecent();
     void chooseFolder();
     void chooseFile();
-    void finishOpening(const QString& path, const std::optional<Error>& error);
+    void finishOpening(const QString& path, Result<graph::Document> document);
     void onAnalysis(const ModelAnalysisPtr& analysis);
     void showAnalysis(const ModelAnalysisPtr& analysis);
     void showLevel();
@@ -107,10 +141,15 @@ private:
     ModelAnalysisPtr m_analysis;
     LevelPath m_path;
     ModelLevel m_level;
-    QComboBox* m_preset;
+    DocumentTabs* m_tabs;
+    bool m_isFollowing = false;          // the page itself changes the recipe
+    std::optional<ModelPlace> m_goTo;    // where to look once the level is placed
+    ModelPlace m_fitted;                 // the view when all of the level was last fitted into it
+    std::vector<Recovery::Left> m_left;  // what a crash left, until it is brought back
     QToolButton* m_open;
     QMenu* m_openMenu;
     Notice* m_notice;
+    Notice* m_leftNotice; // stays while one works
     int m_openings = 0; // only the newest one counts
     QHBoxLayout* m_trail;
     QFrame* m_trailRow;
@@ -128,12 +167,11 @@ private:
     Palette* m_palette;
     QAction *m_undo = nullptr, *m_redo = nullptr, *m_save = nullptr, *m_saveAs = nullptr, *m_cut = nullptr, *m_copy = nullptr, *m_paste = nullptr,
             *m_duplicate = nullptr, *m_delete = nullptr, *m_group = nullptr, *m_ungroup = nullptr, *m_rename = nullptr, *m_arrange = nullptr,
-            *m_selectAll = nullptr, *m_alignRow = nullptr, *m_alignColumn = nullptr, *m_find = nullptr;
+            *m_selectAll = nullptr, *m_new = nullptr, *m_close = nullptr, *m_alignRow = nullptr, *m_alignColumn = nullptr, *m_find = nullptr;
     QTimer* m_analysisTimer;
     std::string m_shownPrefix, m_shownGraph; // the level on show
-    bool m_fitNext = true, m_hasOffered = false, m_isArranging = false;
+    bool m_fitNext = true, m_isArranging = false;
     std::optional<QPointF> m_insertAt; // where the next cell from the palette goes
-    DocumentPtr m_kept; // unsaved edits to come back once their model is open
     bool m_isFitted = false; // the user has not zoomed since the level was placed
 };
 

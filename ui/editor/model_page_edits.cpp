@@ -12,7 +12,7 @@
 #include "ui/common/theme.h"
 #include "ui/editor/inspector.h"
 #include "ui/editor/insight.h"
-#include "ui/editor/model_document.h"
+#include "ui/editor/open_models.h"
 #include "ui/editor/palette.h"
 #include "ui/shell/notice.h"
 #include "ui/shell/services.h"
@@ -24,6 +24,7 @@
 #include <QMenu>
 #include <QShortcut>
 #include <QTimer>
+#include <QUndoGroup>
 #include <QUndoStack>
 
 #include <algorithm>
@@ -57,7 +58,7 @@ std::map<std::string, graph::Shape> fedBy(const ModelLevel& level, const graph::
 } // namespace
 
 void ModelPage::buildActions() {
-    QUndoStack& stack = m_services.model.undoStack();
+    QUndoGroup& group = m_services.model.undoGroup();
     const auto add = [this](const QKeySequence& keys, auto slot) {
         auto* action = new QAction(this);
         action->setShortcut(keys);
@@ -66,8 +67,8 @@ void ModelPage::buildActions() {
         connect(action, &QAction::triggered, this, slot);
         return action;
     };
-    m_undo = add(QKeySequence::Undo, [&stack] { stack.undo(); });
-    m_redo = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [&stack] { stack.redo(); });
+    m_undo = add(QKeySequence::Undo, [&group] { group.undo(); });
+    m_redo = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [&group] { group.redo(); });
     m_save = add({}, [this] { save(); }); // Ctrl+S is the window's: it saves what one looks at
     m_saveAs = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), [this] { saveAs(); });
     m_cut = add(QKeySequence::Cut, [this] { copyChosen(true); });
@@ -83,6 +84,10 @@ void ModelPage::buildActions() {
     m_selectAll = add(QKeySequence::SelectAll, [this] { m_view->chooseAll(); });
     m_alignRow = add({}, [this] { align(false); });
     m_alignColumn = add({}, [this] { align(true); });
+    m_new = add(QKeySequence(Qt::CTRL | Qt::Key_T), &ModelPage::newEmpty);
+    m_close = add(QKeySequence(Qt::CTRL | Qt::Key_W), [this] { closeTab(m_services.model.indexOf(m_services.model.current())); });
+    add(QKeySequence(Qt::CTRL | Qt::Key_Tab), [this] { stepTabs(1); });
+    add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), [this] { stepTabs(-1); })->setShortcuts({QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Backtab)});
     m_find = add(QKeySequence(Qt::CTRL | Qt::Key_K), [this] { m_palette->focusSearch(); });
     const auto setIcons = [this] {
         for (const auto& [action, icon] : {std::pair(m_undo, "undo"), std::pair(m_redo, "redo"), std::pair(m_save, "save"), std::pair(m_group, "group"), std::pair(m_arrange, "arrange")})
@@ -90,15 +95,15 @@ void ModelPage::buildActions() {
     };
     setIcons();
     connect(&m_services.theme, &Theme::changed, this, setIcons);
-    for (auto changed : {&QUndoStack::canUndoChanged, &QUndoStack::canRedoChanged}) connect(&stack, changed, this, &ModelPage::refreshActions);
-    for (auto changed : {&QUndoStack::undoTextChanged, &QUndoStack::redoTextChanged}) connect(&stack, changed, this, &ModelPage::refreshActions);
+    for (auto changed : {&QUndoGroup::canUndoChanged, &QUndoGroup::canRedoChanged}) connect(&group, changed, this, &ModelPage::refreshActions);
+    for (auto changed : {&QUndoGroup::undoTextChanged, &QUndoGroup::redoTextChanged}) connect(&group, changed, this, &ModelPage::refreshActions);
     connect(QApplication::clipboard(), &QClipboard::dataChanged, this, &ModelPage::refreshActions);
     texts.add([this] {
         for (const auto& [action, text] : {std::pair(m_save, tr("Save the model")), std::pair(m_saveAs, tr("Save the model as…")), std::pair(m_cut, tr("Cut")),
                                            std::pair(m_copy, tr("Copy")), std::pair(m_paste, tr("Paste")), std::pair(m_duplicate, tr("Duplicate")), std::pair(m_delete, tr("Delete")),
                                            std::pair(m_group, tr("Group into a composite")), std::pair(m_ungroup, tr("Expand the composite")), std::pair(m_rename, tr("Rename")),
                                            std::pair(m_arrange, tr("Arrange")), std::pair(m_selectAll, tr("Select all")), std::pair(m_alignRow, tr("Align in a row")),
-                                           std::pair(m_alignColumn, tr("Align in a column")), std::pair(m_find, tr("Insert a cell…"))})
+                                           std::pair(m_alignColumn, tr("Align in a column")), std::pair(m_find, tr("Insert a cell…")), std::pair(m_new, tr("New model")), std::pair(m_close, tr("Close the model"))})
             action->setText(text);
         refreshActions();
     });
@@ -115,7 +120,7 @@ void ModelPage::refreshActions() {
     for (QAction* action : {m_undo, m_redo, m_group, m_arrange})
         action->setToolTip(action->text() + QStringLiteral(" (%1)").arg(action->shortcut().toString(QKeySequence::NativeText)));
     m_save->setToolTip(m_save->text() + QStringLiteral(" (Ctrl+S)"));
-    m_save->setEnabled(m_services.model.isModified());
+    m_save->setEnabled(m_services.model.current().needsSaving());
     m_saveAs->setEnabled(canEdit);
     const auto cells = canEdit ? m_view->chosenCells() : std::set<std::string>{};
     for (QAction* action : {m_cut, m_copy, m_duplicate, m_group}) action->setEnabled(!cells.empty());
@@ -128,6 +133,7 @@ void ModelPage::refreshActions() {
     const QString clipboard = canEdit ? QApplication::clipboard()->text() : QString();
     m_paste->setEnabled(clipboard.contains(QLatin1String("celloom-cells")) || looksLikeCode(clipboard));
     for (QAction* action : {m_arrange, m_selectAll, m_find}) action->setEnabled(canEdit);
+    for (QAction* action : {m_new, m_close}) action->setEnabled(recipe::trains(m_services.recipe.recipe()));
 }
 
 void ModelPage::connectGestures() {

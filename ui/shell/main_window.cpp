@@ -4,7 +4,7 @@
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
-#include "ui/editor/model_document.h"
+#include "ui/editor/open_models.h"
 #include "ui/editor/model_page.h"
 #include "ui/history/history_page.h"
 #include "ui/history/resume_dialog.h"
@@ -32,6 +32,7 @@
 #include <QSettings>
 #include <QShortcut>
 #include <QStackedWidget>
+#include <QTimer>
 #include <QUrl>
 #include <QVBoxLayout>
 
@@ -76,8 +77,9 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
     buildPages(m_stack);
     connectEngine();
     addShortcuts();
-    showWelcome();
-    central->setFocus(); // no control is marked before somebody uses the keyboard
+    if (m_model->hasLeftOver()) showPage(PageId::Model); // what a crash left is offered there
+    else showWelcome();
+    (m_model->hasLeftOver() ? static_cast<QWidget*>(m_model) : central)->setFocus(); // no control is marked before somebody uses the keyboard
     if (!restoreGeometry(services.settings.value(QStringLiteral("geometry")).toByteArray())) {
         const QSize room = screen()->availableSize() - QSize(0, kTitleBar); // a panel and the frame's title take their part
         resize(QSize(1440, 900).boundedTo(room));
@@ -99,6 +101,18 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
         const bool isOfSection = std::any_of(sections.begin(), sections.end(), [&](const QString& section) { return key.startsWith(section); });
         if (isOfSection || matters.contains(key)) analyse();
     });
+    auto* draftTimer = new QTimer(this); // a window that is killed loses a moment of the recipe, no more
+    draftTimer->setSingleShot(true);
+    draftTimer->setInterval(ModelDocument::kRecoveryMs);
+    connect(draftTimer, &QTimer::timeout, this, [this] {
+        keepDraft();
+        m_services.settings.sync();
+    });
+    const auto startDraft = [draftTimer] {
+        if (!draftTimer->isActive()) draftTimer->start();
+    };
+    for (auto changed : {&RecipeDocument::replaced, &RecipeDocument::titleChanged}) connect(&services.recipe, changed, draftTimer, startDraft);
+    connect(&services.recipe, &RecipeDocument::valueChanged, draftTimer, startDraft);
     connect(&services.analyser, &ModelAnalyser::ready, this, [this] {
         if (m_isChecking) finishCheck();
     });
@@ -127,12 +141,10 @@ void MainWindow::buildPages(QStackedWidget* stack) {
     connect(m_top, &TopBar::validateRequested, this, &MainWindow::validate);
     connect(data, &ComingPage::trainRequested, this, [this] { showPage(PageId::Train); });
     connect(m_welcome, &WelcomePage::runExampleRequested, this, [this](const QString& path) {
-        m_model->leaveModel([this, path] {
-            openRecipe(path);
-            if (m_services.recipe.filePath() == QFileInfo(path).absoluteFilePath()) run();
-        });
+        openRecipe(path);
+        if (m_services.recipe.filePath() == QFileInfo(path).absoluteFilePath()) run();
     });
-    connect(m_welcome, &WelcomePage::openExampleRequested, this, [this](const QString& path) { m_model->leaveModel([this, path] { openRecipe(path); }); });
+    connect(m_welcome, &WelcomePage::openExampleRequested, this, &MainWindow::openRecipe);
     connect(m_welcome, &WelcomePage::openRecipeRequested, this, &MainWindow::chooseRecipe);
     connect(m_welcome, &WelcomePage::runChosen, this, &MainWindow::openRun);
     connect(m_welcome, &WelcomePage::historyRequested, this, [this] { showPage(PageId::History); });
@@ -288,7 +300,7 @@ void MainWindow::chooseRecipe() {
     dialog->setNameFilters({tr("Recipes (*.json)"), tr("All files (*)")});
     dialog->setFileMode(QFileDialog::ExistingFile);
     dialog->setDirectory(QFileInfo(m_services.settings.value(QStringLiteral("recipe")).toString()).absolutePath());
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) { m_model->leaveModel([this, path] { openRecipe(path); }); });
+    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openRecipe);
     dialog->open();
 }
 
@@ -340,8 +352,7 @@ void MainWindow::finishCheck() {
             if (isRule) m_train->focusField(QStringLiteral("rules"));
         });
     } else if (m_runAfterCheck) {
-        const bool isEdited = m_services.model.isModified() && toUtf8(m_services.model.source()) == m_services.recipe.recipe().text("model.source");
-        if (isEdited) m_model->save([this] { submit(); }); // the run reads the file
+        if (m_model->needsSaving()) m_model->save([this] { submit(); }); // the run reads the file
         else submit();
     } else if (warnings > 0) {
         m_notice->show(Notice::Level::Warning, tr("The recipe can run. Warnings beside the fields: %1.").arg(warnings));
@@ -427,15 +438,17 @@ void MainWindow::tune(const QString& model, const QString& name) {
 void MainWindow::closeEvent(QCloseEvent* event) {
     // Runs belong to the engine and go on; an unsaved recipe is kept for the next start.
     m_services.settings.setValue(QStringLiteral("geometry"), saveGeometry());
+    keepDraft();
+    event->setAccepted(m_services.model.modified().empty());
+    if (event->isAccepted()) return;
+    showPage(PageId::Model);
+    m_model->leaveAll([this] { close(); });
+}
+
+void MainWindow::keepDraft() {
     const bool isDraft = m_services.recipe.isModified() || m_services.recipe.filePath().isEmpty();
-    m_services.settings.setValue(QStringLiteral("draft"),
-                                 isDraft ? fromUtf8(m_services.recipe.recipe().withAbsolutePaths().toJson()) : QString());
+    m_services.settings.setValue(QStringLiteral("draft"), isDraft ? fromUtf8(m_services.recipe.recipe().withAbsolutePaths().toJson()) : QString());
     m_services.settings.setValue(QStringLiteral("draftName"), m_services.recipe.name());
-    event->setAccepted(!m_services.model.isModified());
-    if (!event->isAccepted()) {
-        showPage(PageId::Model);
-        m_model->leaveModel([this] { close(); });
-    }
 }
 
 void MainWindow::changeEvent(QEvent* event) {

@@ -53,6 +53,8 @@ private:
     void run();
     void validate();
     /// Waits for the analysis of the recipe as it is now, then reports, and with `andRun` submits.
+    /// An unsaved recipe is there again at the next start.
+    void keepDraft();
     void check(bool andRun);
     void finishCheck();
     void submit();

@@ -10,7 +10,7 @@ namespace celloom::ui {
 class EngineClient;
 class Language;
 class ModelAnalyser;
-class ModelDocument;
+class OpenModels;
 class RecipeDocument;
 class RunStore;
 class Theme;
@@ -20,7 +20,7 @@ struct Services {
     Language& language;
     QSettings& settings;
     RecipeDocument& recipe;
-    ModelDocument& model; // the recipe's model, as it is edited
+    OpenModels& model; // the open models; the one in front is the recipe's, as it is edited
     ModelAnalyser& analyser;
     RunStore& store;
     EngineClient& engine;
