@@ -14,8 +14,8 @@ if(CELLOOM_SANITIZE)
   set(lists ${CMAKE_SOURCE_DIR}/tests/sanitizers)
   # An exit code that no program of ours uses; one file of reports a process, since tests keep the words of their children to themselves.
   set(common "exitcode=77:log_path='${CELLOOM_SANITIZER_REPORTS}/report':log_exe_name=1")
-  # soak says how many kills it makes: each costs a start of the engine, which takes half a minute here.
-  list(APPEND CELLOOM_TEST_ENVIRONMENT "CELLOOM_SOAK_KILLS=2")
+  # soak says how many kills it makes: each costs a start of the engine, which takes seconds here. tests/slow_builds.h is about the other.
+  list(APPEND CELLOOM_TEST_ENVIRONMENT "CELLOOM_SOAK_KILLS=2" "CELLOOM_TEST_EVERY=4")
   math(EXPR function_timeout "300000 * ${CELLOOM_TEST_TIME_FACTOR}") # QtTest's own limit of five minutes a test function
   list(APPEND CELLOOM_TEST_ENVIRONMENT
     # Too large an allocation fails as it does for users, rather than ending the program.
