@@ -1,5 +1,6 @@
 // celloom-engine without LibTorch: the same broker and verbs, and a child that only pretends to train. The recipe's name says what
-// the child does: "BEHAVIOUR", "BEHAVIOUR-STEPS" or "BEHAVIOUR-STEPS-MILLISECONDS", a step taking that long.
+// the child does: "BEHAVIOUR", "BEHAVIOUR-STEPS" or "BEHAVIOUR-STEPS-MILLISECONDS", a step taking that long (10, and longer where brokers
+// and verbs are slow to start).
 //   ok       trains to the end            crash    dies of SIGSEGV in the middle      hang    never ends a step, answers nothing
 //   garbage  its socket sends no JSON     split    its socket sends lines in pieces   flood   100 MB of messages and of log
 //   nan      its loss becomes NaN         fail     says an error, ends with code 1    full    says that the disk is full, ends with code 7
@@ -29,7 +30,7 @@ namespace {
 struct Behaviour {
     std::string kind;
     int steps = 10;
-    int stepMs = 10;
+    int stepMs = 10 * CELLOOM_TEST_TIME_FACTOR;
 };
 
 Behaviour behaviourOf(const std::string& name) {
