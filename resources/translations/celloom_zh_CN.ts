@@ -1730,12 +1730,71 @@
             <translation>恢复未保存的模型（%1）</translation>
         </message>
         <message>
+            <source>Close the model</source>
+            <translation>关闭模型</translation>
+        </message>
+        <message>
+            <source>New model…</source>
+            <translation>新建模型…</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::NewModelDialog</name>
+        <message>
+            <source>Templates</source>
+            <translation>模板</translation>
+        </message>
+        <message>
+            <source>Language models</source>
+            <translation>语言模型</translation>
+        </message>
+        <message>
+            <source>Networks of the examples</source>
+            <translation>示例中的网络</translation>
+        </message>
+        <message>
+            <source>%1, as it is.</source>
+            <translation>%1，原样。</translation>
+        </message>
+        <message>
+            <source>%1 with %2.</source>
+            <translation>%1，其中 %2。</translation>
+        </message>
+        <message>
+            <source>Empty graph</source>
+            <translation>空图</translation>
+        </message>
+        <message>
+            <source>A canvas with nothing on it.</source>
+            <translation>空白画布。</translation>
+        </message>
+        <message>
+            <source>%1 parameters</source>
+            <translation>%1 个参数</translation>
+        </message>
+        <message>
             <source>New model</source>
             <translation>新建模型</translation>
         </message>
         <message>
-            <source>Close the model</source>
-            <translation>关闭模型</translation>
+            <source>Search templates, presets and examples</source>
+            <translation>搜索模板、预设和示例</translation>
+        </message>
+        <message>
+            <source>What to begin from</source>
+            <translation>从何开始</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Create</source>
+            <translation>创建</translation>
+        </message>
+        <message>
+            <source>Nothing is called so</source>
+            <translation>没有这样的名称</translation>
         </message>
     </context>
     <context>
@@ -3655,6 +3714,57 @@
         <message>
             <source>Cancel</source>
             <translation>取消</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::WeightsBar</name>
+        <message>
+            <source>there</source>
+            <translation>文件夹中为</translation>
+        </message>
+        <message>
+            <source>without weights (%1):</source>
+            <translation>没有权重（%1）：</translation>
+        </message>
+        <message>
+            <source>of another size (%1):</source>
+            <translation>大小不同（%1）：</translation>
+        </message>
+        <message>
+            <source>left over (%1):</source>
+            <translation>多余（%1）：</translation>
+        </message>
+        <message>
+            <source>The weights of %1 are not used: a run of this model begins from scratch.</source>
+            <translation>未使用 %1 的权重：此模型的运行将从零开始。</translation>
+        </message>
+        <message>
+            <source>A run begins with the weights of %1. Whether they fit is known once the model has no errors.</source>
+            <translation>运行从 %1 的权重开始。模型没有错误之后才能知道它们是否相符。</translation>
+        </message>
+        <message>
+            <source>The weights of %1 do not fit any more, and a run would be refused: %2</source>
+            <translation>%1 的权重不再相符，运行会被拒绝：%2</translation>
+        </message>
+        <message>
+            <source>A run begins with the weights of %1: all %2 tensors fit. Cells without weights may come and go; adding, removing, renaming or resizing one with weights breaks this.</source>
+            <translation>运行从 %1 的权重开始：全部 %2 个张量相符。没有权重的单元可以增删；增加、删除、重命名带权重的单元或改变其大小会破坏这一点。</translation>
+        </message>
+        <message>
+            <source>Begin from scratch</source>
+            <translation>从零开始</translation>
+        </message>
+        <message>
+            <source>Begin with these weights</source>
+            <translation>从这些权重开始</translation>
+        </message>
+        <message>
+            <source>Takes the weights out of the recipe; the graph stays as it is</source>
+            <translation>从配方中去掉这些权重；图保持不变</translation>
+        </message>
+        <message>
+            <source>Sets the recipe&apos;s initial weights, and its tokenizer where the folder has one</source>
+            <translation>设定配方的初始权重；若文件夹中有分词器，也一并设定</translation>
         </message>
     </context>
     <context>

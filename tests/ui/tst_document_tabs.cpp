@@ -4,6 +4,7 @@
 #include "services_bench.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/model_page.h"
+#include "ui/editor/new_model_dialog.h"
 #include "ui/editor/palette.h"
 #include "ui/editor/unsaved_dialog.h"
 #include "ui/shell/notice.h"
@@ -41,6 +42,14 @@ struct Tabs {
         return bench.analyser.isSettled() && models.snapshot() && places.contains("norm") && places.at("norm").y > places.at("embed_tokens").y + 27;
     }
     void key(Qt::Key key, Qt::KeyboardModifiers modifiers = Qt::ControlModifier) { QTest::keyClick(page.focusWidget() ? page.focusWidget() : &page, key, modifiers); }
+    void begin() { // the chooser's first entry is the empty graph
+        key(Qt::Key_T);
+        auto* dialog = page.findChild<NewModelDialog*>();
+        QVERIFY(dialog);
+        QTest::keyClick(dialog->focusWidget(), Qt::Key_Return);
+        QTRY_VERIFY(!page.findChild<NewModelDialog*>());
+        QVERIFY(QTest::qWaitForWindowActive(&page));
+    }
     void insert(const QString& words) {
         key(Qt::Key_K);
         auto* search = page.findChild<Palette*>()->findChild<QLineEdit*>();
@@ -85,7 +94,7 @@ private Q_SLOTS:
         Tabs tabs;
         QTRY_VERIFY(tabs.isSettled());
         QCOMPARE(tabs.titles(), QStringList{QStringLiteral("baichuan-tiny")});
-        tabs.key(Qt::Key_T);
+        tabs.begin();
         QCOMPARE(tabs.titles(), (QStringList{QStringLiteral("baichuan-tiny"), QStringLiteral("untitled-1")}));
         QCOMPARE(tabs.bar->currentIndex(), 1);
         QCOMPARE(tabs.source(), QStringLiteral("untitled-1.cells.json"));
@@ -104,7 +113,7 @@ private Q_SLOTS:
         const auto layers = tabs.view->positions().at("layers");
         QTest::mouseDClick(tabs.view->viewport(), Qt::LeftButton, {}, tabs.view->mapFromScene(QPointF(layers.x, layers.y)));
         QTRY_COMPARE(tabs.view->level().prefix, std::string("layers.0."));
-        tabs.key(Qt::Key_T);
+        tabs.begin();
         QCOMPARE(tabs.view->level().prefix, std::string());
         tabs.insert(QStringLiteral("relu"));
         tabs.insert(QStringLiteral("dropout"));
@@ -131,7 +140,7 @@ private Q_SLOTS:
         tabs.bench.recipe.setValue(QStringLiteral("model.overrides"), overrides);
         tabs.bench.recipe.setValue(QStringLiteral("model.weights"), std::string("/some/base"));
         QTRY_VERIFY(tabs.bench.analyser.isSettled());
-        tabs.key(Qt::Key_T);
+        tabs.begin();
         QVERIFY(tabs.bench.recipe.recipe().list("model.overrides").empty());
         QCOMPARE(tabs.bench.recipe.recipe().text("model.weights"), std::string());
         tabs.key(Qt::Key_Tab, Qt::ControlModifier);
@@ -175,7 +184,7 @@ private Q_SLOTS:
     void closingAnEditedModelAsks() {
         Tabs tabs;
         QTRY_VERIFY(tabs.isSettled());
-        tabs.key(Qt::Key_T);
+        tabs.begin();
         tabs.insert(QStringLiteral("relu"));
         tabs.key(Qt::Key_Tab, Qt::ControlModifier);
         QTest::mouseClick(tabs.bar, Qt::MiddleButton, {}, tabs.bar->tabRect(1).center());
@@ -196,7 +205,7 @@ private Q_SLOTS:
         tabs.page.open(file);
         QTRY_COMPARE(tabs.source(), file);
         tabs.insert(QStringLiteral("relu"));
-        tabs.key(Qt::Key_T);
+        tabs.begin();
         tabs.insert(QStringLiteral("tanh"));
         bool isLeft = false;
         tabs.page.leaveAll([&] { isLeft = true; });
@@ -220,7 +229,7 @@ private Q_SLOTS:
         const auto norm = tabs.view->positions().at("norm");
         QTest::mouseClick(tabs.view->viewport(), Qt::LeftButton, {}, tabs.view->mapFromScene(QPointF(norm.x, norm.y)));
         QTest::keyClick(tabs.view, Qt::Key_C, Qt::ControlModifier);
-        tabs.key(Qt::Key_T);
+        tabs.begin();
         QTest::keyClick(tabs.view, Qt::Key_V, Qt::ControlModifier);
         QVERIFY(graph::findCell(tabs.models.snapshot()->main, "norm"));
         QCOMPARE(tabs.models.snapshot()->main.hyper.size(), std::size_t(2)); // hidden and norm_eps came along
@@ -230,8 +239,8 @@ private Q_SLOTS:
     void tabsAreReorderedByDragging() {
         Tabs tabs;
         QTRY_VERIFY(tabs.isSettled());
-        tabs.key(Qt::Key_T);
-        tabs.key(Qt::Key_T);
+        tabs.begin();
+        tabs.begin();
         QCOMPARE(tabs.models.at(2).source(), QStringLiteral("untitled-2.cells.json"));
         const QPoint from = tabs.bar->tabRect(2).center(), to = tabs.bar->tabRect(0).center() - QPoint(20, 0);
         QTest::mousePress(tabs.bar, Qt::LeftButton, {}, from);

@@ -5,6 +5,7 @@
 #include "models/graph/json.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/model_page.h"
+#include "ui/editor/new_model_dialog.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/palette.h"
 #include "ui/shell/notice.h"
@@ -61,6 +62,8 @@ int edit(const QString& workspace) {
     window.key(Qt::Key_1);
     if (!QTest::qWaitFor([&] { return window.models().snapshot() != nullptr && !window.page->findChild<GraphView*>()->positions().empty(); }, 20000)) return 1;
     window.key(Qt::Key_T);
+    QTest::keyClick(window.bench.window().findChild<NewModelDialog*>()->focusWidget(), Qt::Key_Return); // the empty graph
+    (void)QTest::qWaitForWindowActive(&window.bench.window());
     tell(QStringLiteral("ready"));
     for (int number = 0;; ++number) {
         window.insert(number % 2 ? QStringLiteral("relu") : QStringLiteral("tanh"));

@@ -10,6 +10,7 @@
 #include "ui/editor/insight.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/palette.h"
+#include "ui/editor/weights_bar.h"
 #include "ui/shell/notice.h"
 #include "ui/shell/services.h"
 
@@ -44,6 +45,8 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     m_notice = new Notice(services.theme, this);
     m_leftNotice = new Notice(services.theme, this);
     m_leftNotice->setObjectName(QStringLiteral("left over"));
+    m_weights = new WeightsBar(services.theme, this);
+    left->addWidget(m_weights);
     left->addWidget(m_notice);
     left->addWidget(m_leftNotice);
     left->addWidget(buildCanvas(), 1);
@@ -239,6 +242,7 @@ void ModelPage::showDocument() {
 
 void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
     m_analysis = analysis;
+    refreshWeights();
     m_view->setEditable(!analysis->openError && recipe::trains(m_services.recipe.recipe()));
     m_insight->setEditable(!analysis->openError && recipe::trains(m_services.recipe.recipe()));
     m_palette->setDocument(analysis->openError ? nullptr : &analysis->document);

@@ -33,6 +33,8 @@ class Inspector;
 class Insight;
 class Notice;
 class Palette;
+class WeightsBar;
+struct ModelChoice;
 struct Services;
 
 class ModelPage : public Page {
@@ -90,7 +92,11 @@ private:
     [[nodiscard]] bool isAsFitted(const ModelPlace& place) const;
     void stepTabs(int by);
     void closeTab(int index);
-    void newEmpty();
+    /// Asks what to begin from.
+    void newModel();
+    void takeChoice(const ModelChoice& choice);
+    /// The line about weights follows the model in front.
+    void refreshWeights();
     void bringBack();
     void remember(const QString& path);
     void finishSaving(ModelDocument& model, const QString& path, const std::function<void()>& then);
@@ -149,6 +155,7 @@ private:
     QToolButton* m_open;
     QMenu* m_openMenu;
     Notice* m_notice;
+    WeightsBar* m_weights;
     Notice* m_leftNotice; // stays while one works
     int m_openings = 0; // only the newest one counts
     QHBoxLayout* m_trail;

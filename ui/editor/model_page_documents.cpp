@@ -9,8 +9,10 @@
 #include "ui/common/widgets.h"
 #include "ui/editor/document_tabs.h"
 #include "ui/editor/insight.h"
+#include "ui/editor/new_model_dialog.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/unsaved_dialog.h"
+#include "ui/editor/weights_bar.h"
 #include "ui/shell/notice.h"
 #include "ui/shell/services.h"
 
@@ -71,13 +73,18 @@ void ModelPage::connectDocuments() {
     });
     connect(m_tabs, &DocumentTabs::chosen, this, [this](int index) { activate(m_services.model.at(index)); });
     connect(m_tabs, &DocumentTabs::closeRequested, this, &ModelPage::closeTab);
-    connect(m_tabs, &DocumentTabs::newRequested, this, &ModelPage::newEmpty);
+    connect(m_tabs, &DocumentTabs::newRequested, this, &ModelPage::newModel);
     connect(&m_services.recipe, &RecipeDocument::replaced, this, &ModelPage::followRecipe);
     connect(&m_services.recipe, &RecipeDocument::valueChanged, this, [this](const QString& key) {
         if (m_isFollowing) return;
         if (key == kSource || key == QLatin1String("kind")) followRecipe();
         else if ((key == kOverrides || key == kWeights) && isOfRecipe(m_services.model.current())) m_services.model.current().part = partOf(m_services.recipe.recipe());
     });
+    connect(m_weights, &WeightsBar::useRequested, this, [this](const QString& folder, bool hasTokenizer) {
+        m_services.recipe.setValue(kWeights, toUtf8(folder));
+        if (hasTokenizer) m_services.recipe.setValue(QStringLiteral("tokenizer.path"), toUtf8(folder + QStringLiteral("/tokenizer.model")));
+    });
+    connect(m_weights, &WeightsBar::dropRequested, this, [this] { m_services.recipe.setValue(kWeights, std::string()); });
     m_left = models.left();
     if (m_left.empty()) return;
     QStringList names;
@@ -231,9 +238,36 @@ void ModelPage::stepTabs(int by) {
     activate(models.at((models.indexOf(models.current()) + by + models.count()) % models.count()));
 }
 
-void ModelPage::newEmpty() {
-    beginAnew(m_services.model.add());
+void ModelPage::newModel() {
+    auto* dialog = new NewModelDialog(m_services, window());
+    connect(dialog, &NewModelDialog::chosen, this, &ModelPage::takeChoice);
+    connect(dialog, &QDialog::finished, window(), &QWidget::activateWindow); // also where no window manager does it
+    dialog->open();
+}
+
+void ModelPage::takeChoice(const ModelChoice& choice) {
+    auto document = makeChosen(choice);
+    if (!document) {
+        m_notice->show(Notice::Level::Error, Format::error(document.error()));
+        return;
+    }
+    m_notice->hide();
+    ModelDocument& model = m_services.model.add();
+    const int number = m_services.model.freeNumber();
+    if (choice.kind == ModelChoice::Kind::Empty) model.takeUntitled(emptyGraph(number), number);
+    else if (choice.kind == ModelChoice::Kind::Example) model.takeUntitled(std::move(*document), number);
+    else model.take(std::move(*document), choice.name); // what a recipe may call it as long as nothing is changed
+    activate(model);
     m_view->setFocus();
+}
+
+void ModelPage::refreshWeights() {
+    const ModelDocument& model = m_services.model.current();
+    const bool isShown = isOfRecipe(model);
+    const QString used = fromUtf8(m_services.recipe.recipe().withAbsolutePaths().text("model.weights"));
+    const bool isFolder = !used.isEmpty() && QFileInfo(used).isAbsolute();
+    m_weights->setFolder(!isShown ? QString() : isFolder ? used : model.folder, isFolder);
+    m_weights->setAnalysis(m_analysis);
 }
 
 void ModelPage::closeTab(int index) {

@@ -84,7 +84,7 @@ void ModelPage::buildActions() {
     m_selectAll = add(QKeySequence::SelectAll, [this] { m_view->chooseAll(); });
     m_alignRow = add({}, [this] { align(false); });
     m_alignColumn = add({}, [this] { align(true); });
-    m_new = add(QKeySequence(Qt::CTRL | Qt::Key_T), &ModelPage::newEmpty);
+    m_new = add(QKeySequence(Qt::CTRL | Qt::Key_T), &ModelPage::newModel);
     m_close = add(QKeySequence(Qt::CTRL | Qt::Key_W), [this] { closeTab(m_services.model.indexOf(m_services.model.current())); });
     add(QKeySequence(Qt::CTRL | Qt::Key_Tab), [this] { stepTabs(1); });
     add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), [this] { stepTabs(-1); })->setShortcuts({QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Backtab)});
@@ -103,7 +103,7 @@ void ModelPage::buildActions() {
                                            std::pair(m_copy, tr("Copy")), std::pair(m_paste, tr("Paste")), std::pair(m_duplicate, tr("Duplicate")), std::pair(m_delete, tr("Delete")),
                                            std::pair(m_group, tr("Group into a composite")), std::pair(m_ungroup, tr("Expand the composite")), std::pair(m_rename, tr("Rename")),
                                            std::pair(m_arrange, tr("Arrange")), std::pair(m_selectAll, tr("Select all")), std::pair(m_alignRow, tr("Align in a row")),
-                                           std::pair(m_alignColumn, tr("Align in a column")), std::pair(m_find, tr("Insert a cell…")), std::pair(m_new, tr("New model")), std::pair(m_close, tr("Close the model"))})
+                                           std::pair(m_alignColumn, tr("Align in a column")), std::pair(m_find, tr("Insert a cell…")), std::pair(m_new, tr("New model…")), std::pair(m_close, tr("Close the model"))})
             action->setText(text);
         refreshActions();
     });
