@@ -2,6 +2,7 @@
 #include "app/workbench/workbench.h"
 #include "models/protocol/protocol.h"
 #include "ui/common/format.h"
+#include "ui/editor/graph_layout.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
@@ -9,6 +10,7 @@
 #include <QMessageBox>
 
 #include <cstdio>
+#include <cstring>
 
 using namespace celloom;
 
@@ -39,6 +41,7 @@ Arguments parse(const QApplication& application) {
 } // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 2 && std::strcmp(argv[1], ui::GraphLayouter::kHelperArgument) == 0) return ui::arrangeForParent(); // the window's own helper
     QApplication application(argc, argv);
     QCoreApplication::setOrganizationName(QStringLiteral("celloom"));
     QCoreApplication::setApplicationName(QStringLiteral("celloom"));

@@ -8,6 +8,8 @@
 #include "models/graph/problems.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 namespace celloom::graph {
 
@@ -237,8 +239,11 @@ Status setNote(Document& document, const GraphName& graphName, const std::string
 
 Status moveCells(Document& document, const GraphName& graphName, const std::map<std::string, Position>& positions) {
     CELLOOM_TRY(graph, graphFor(document, graphName));
-    for (const auto& [name, position] : positions) CELLOOM_TRY_STATUS(cellFor(*graph, name));
-    for (const auto& [name, position] : positions) findCell(*graph, name)->position = position;
+    std::map<std::string_view, Cell*> cells;
+    for (Cell& cell : graph->cells) cells[cell.name] = &cell;
+    for (const auto& [name, position] : positions)
+        if (!cells.contains(name)) CELLOOM_TRY_STATUS(cellFor(*graph, name));
+    for (const auto& [name, position] : positions) cells[name]->position = position;
     return {};
 }
 

@@ -2,6 +2,21 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="zh_CN">
     <context>
+        <name>celloom::ui::Arranger</name>
+        <message>
+            <source>Arranging the graph…</source>
+            <translation>正在排列图…</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>The order on show stays</source>
+            <translation>保持当前显示的排列</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::BatchPreview</name>
         <message>
             <source>Point at a token, or walk with the arrow keys.</source>
@@ -1494,14 +1509,6 @@
         <message>
             <source>Show the whole graph (0)</source>
             <translation>显示整个图 (0)</translation>
-        </message>
-        <message>
-            <source>Arranging the graph…</source>
-            <translation>正在布置图…</translation>
-        </message>
-        <message>
-            <source>Show it in rows</source>
-            <translation>按行显示</translation>
         </message>
         <message>
             <source>Graph of the model</source>

@@ -2,6 +2,7 @@
 #include "models/graph/edits.h"
 #include "models/graph/json.h"
 #include "services_bench.h"
+#include "ui/editor/arranger.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/model_page.h"
 #include "ui/editor/palette.h"
@@ -36,7 +37,7 @@ struct Editor {
     /// Graphviz has answered: nothing lies on anything.
     bool isReady() const {
         const auto places = view->positions();
-        return places.contains("norm") && places.at("norm").y > places.at("embed_tokens").y + kHalfBox;
+        return !view->findChild<Arranger*>()->isBusy() && places.contains("norm") && places.at("norm").y > places.at("embed_tokens").y + kHalfBox;
     }
     const graph::Graph& main() const { return bench.model.snapshot()->main; }
     QPoint at(const std::string& cell, double below = 0) const {

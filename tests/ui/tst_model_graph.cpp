@@ -167,7 +167,7 @@ private Q_SLOTS:
 
     // 2000 cells: the request is given up at once, the window has an arrangement, and a later request is answered.
     void aLargeArrangementCanBeCancelled() {
-        GraphLayouter layouter;
+        GraphLayouter layouter{QString()};
         QSignalSpy ready(&layouter, &GraphLayouter::ready);
         LayoutInput large = chain(2000);
         for (int i = 0; i + 7 < 2000; i += 3) large.arrows.push_back({i, i + 7});
@@ -180,7 +180,7 @@ private Q_SLOTS:
     }
 
     void theNewestArrangementIsTheOneThatArrives() {
-        GraphLayouter layouter;
+        GraphLayouter layouter{QString()};
         QSignalSpy ready(&layouter, &GraphLayouter::ready);
         layouter.request(chain(40));
         layouter.request(chain(3));

@@ -2,9 +2,10 @@
 
 #include "ui/common/format.h"
 #include "ui/common/theme.h"
+#include "ui/editor/wire_routing.h"
 
 #include <QPainter>
-#include <QPainterPathStroker>
+#include <QStyleOptionGraphicsItem>
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +16,9 @@ namespace {
 
 constexpr double kBoxHeight = 54, kPortHeight = 40, kLeastWidth = 168, kMostWidth = 340;
 constexpr double kStripe = 6, kPad = 12;
+constexpr double kPlainStripe = 10; // seen from afar
 constexpr double kPortRadius = 4.5, kPortGap = 26;
-constexpr double kHitWidth = 10;
+constexpr double kWireMargin = 3;   // around a wire's curve: its width
 
 QFont sized(const QFont& font, double points, bool isBold = false) {
     QFont out = font;
@@ -30,6 +32,13 @@ QFont mono(double points) {
     font.setStyleHint(QFont::Monospace);
     font.setPointSizeF(points);
     return font;
+}
+
+/// Device pixels, whatever the scale.
+QPen cosmetic(const QColor& color, double width) {
+    QPen pen(color, width);
+    pen.setCosmetic(true);
+    return pen;
 }
 
 } // namespace
@@ -49,25 +58,62 @@ const char* categoryColor(const LevelBox& box) {
     return box.kind == BoxKind::Cell ? categoryColor(box.category) : "slate";
 }
 
+// ---- style ----
+
+CanvasStyle::CanvasStyle(Theme& theme, const QFont& font) : bold(sized(font, 9.5, true)), plain(sized(font, 8.5)), code(mono(8)), m_theme(theme) {
+    refresh();
+}
+
+void CanvasStyle::refresh() {
+    window = m_theme.color("window");
+    surface = m_theme.color("surface");
+    sunken = m_theme.color("sunken");
+    border = m_theme.color("borderStrong");
+    text = m_theme.color("text");
+    muted = m_theme.color("muted");
+    accent = m_theme.color("accent");
+    accentSoft = m_theme.color("accentSoft");
+    pressed = m_theme.color("pressed");
+    bad = m_theme.color("bad");
+    badSoft = m_theme.color("badSoft");
+    good = m_theme.color("good");
+    wire = m_theme.color("wire");
+    m_categories.clear();
+}
+
+QColor CanvasStyle::category(const LevelBox& box) const {
+    const QByteArray name(categoryColor(box));
+    auto found = m_categories.find(name);
+    if (found == m_categories.end()) found = m_categories.insert(name, m_theme.color(name.constData()));
+    return *found;
+}
+
+double CanvasStyle::Text::width(const QString& text) const {
+    if (text.isEmpty()) return 0;
+    auto found = m_widths.find(text);
+    if (found == m_widths.end()) found = m_widths.insert(text, m_metrics.horizontalAdvance(text));
+    return *found;
+}
+
+QString CanvasStyle::Text::elided(const QString& text, double room) const {
+    return width(text) <= room ? text : m_metrics.elidedText(text, Qt::ElideRight, room);
+}
+
 // ---- boxes ----
 
-BoxItem::BoxItem(const LevelBox& box, const BoxBadges& badges, Theme& theme, const QFont& font)
-    : m_box(box), m_badges(badges), m_theme(theme), m_font(font) {
+BoxItem::BoxItem(const LevelBox& box, const BoxBadges& badges, const CanvasStyle& style) : m_box(box), m_badges(badges), m_style(style) {
     m_title = fromUtf8(box.name);
     m_type = box.kind == BoxKind::Cell || box.kind == BoxKind::Composite ? fromUtf8(box.type) : QString();
     m_shape = fromUtf8(box.shape);
     if (box.parameters > 0) m_count = Format::shortCount(static_cast<double>(box.parameters));
     if (!box.repeatText.empty()) m_repeat = QStringLiteral("×") + fromUtf8(box.repeatText);
-    const QFontMetricsF bold(sized(font, 9.5, true)), plain(sized(font, 8.5)), code(mono(8));
-    const double first = bold.horizontalAdvance(m_title) + (m_repeat.isEmpty() ? 0 : bold.horizontalAdvance(m_repeat) + 8) + 18 +
-                         plain.horizontalAdvance(m_count);
-    double second = code.horizontalAdvance(m_shape) + 12 + plain.horizontalAdvance(m_type);
-    for (const Badge& badge : m_badges) second += plain.horizontalAdvance(badge.text) + 14;
-    const double widest = isPort() ? bold.horizontalAdvance(m_title) + 18 + code.horizontalAdvance(m_shape) : std::max(first, second); // a port has one line
+    const double first = style.bold.width(m_title) + (m_repeat.isEmpty() ? 0 : style.bold.width(m_repeat) + 8) + 18 + style.plain.width(m_count);
+    double second = style.code.width(m_shape) + 12 + style.plain.width(m_type);
+    for (const Badge& badge : m_badges) second += style.plain.width(badge.text) + 14;
+    const double widest = isPort() ? style.bold.width(m_title) + 18 + style.code.width(m_shape) : std::max(first, second); // a port has one line
     const double texts = std::clamp(std::ceil(widest + kStripe + 2 * kPad), kLeastWidth, kMostWidth);
     const double ports = kPortGap * static_cast<double>(std::max(box.inputs.size(), box.outputs.size()) + 1);
     m_size = {std::max(texts, ports), isPort() ? kPortHeight : kBoxHeight};
-    setCacheMode(QGraphicsItem::DeviceCoordinateCache);
 }
 
 QPointF BoxItem::portAt(bool isOutput, std::size_t index) const {
@@ -112,25 +158,42 @@ QRectF BoxItem::boundingRect() const {
 }
 
 void BoxItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) {
+    const double scale = QStyleOptionGraphicsItem::levelOfDetailFromTransform(painter->worldTransform());
+    const bool isDetailed = scale >= CanvasStyle::kDetail;
+    painter->setRenderHint(QPainter::Antialiasing, isDetailed);
+    if (!isDetailed) {
+        paintPlainly(painter, scale);
+        return;
+    }
     const QRectF rect = this->rect();
-    const QPen border(m_theme.color(m_isChosen ? "accent" : m_hasProblem ? "bad" : "borderStrong"), m_isChosen || m_hasProblem ? 2 : 1);
     if (!m_box.repeatText.empty()) { // more of the same behind it
-        painter->setPen(QPen(m_theme.color("borderStrong"), 1));
-        painter->setBrush(m_theme.color("sunken"));
+        painter->setPen(QPen(m_style.border, 1));
+        painter->setBrush(m_style.sunken);
         painter->drawRoundedRect(rect.translated(5, 5), 6, 6);
     }
-    painter->setPen(border);
-    painter->setBrush(m_theme.color("surface"));
+    painter->setPen(QPen(m_isChosen ? m_style.accent : m_hasProblem ? m_style.bad : m_style.border, m_isChosen || m_hasProblem ? 2 : 1));
+    painter->setBrush(m_style.surface);
     painter->drawRoundedRect(rect, 6, 6);
     if (isPort()) {
         paintPort(painter, rect);
     } else {
         painter->setPen(Qt::NoPen);
-        painter->setBrush(m_theme.color(categoryColor(m_box)));
+        painter->setBrush(m_style.category(m_box));
         painter->drawRoundedRect(QRectF(rect.left(), rect.top(), kStripe, rect.height()), 3, 3);
         paintTexts(painter, rect.adjusted(kStripe + kPad, 6, -kPad, -6));
     }
     paintPorts(painter);
+}
+
+/// From afar: where it is, of what kind, chosen or wrong.
+void BoxItem::paintPlainly(QPainter* painter, double scale) const {
+    const QRectF rect = this->rect();
+    painter->fillRect(rect, m_style.surface);
+    if (!isPort()) painter->fillRect(QRectF(rect.left(), rect.top(), std::max(kPlainStripe, 3 / scale), rect.height()), m_style.category(m_box));
+    painter->setPen(cosmetic(m_isChosen ? m_style.accent : m_hasProblem ? m_style.bad : m_style.border, m_isChosen || m_hasProblem ? 2 : 1));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRect(rect);
+    if (!m_inputLooks.empty() || !m_outputLooks.empty()) paintPorts(painter);
 }
 
 void BoxItem::paintPorts(QPainter* painter) const {
@@ -140,110 +203,135 @@ void BoxItem::paintPorts(QPainter* painter) const {
         for (std::size_t i = 0; i < ports.size(); ++i) {
             const PortLook look = i < looks.size() ? looks[i] : PortLook::Plain;
             const bool isStrange = ports[i].dtype.empty(); // a wire names it, the cell does not
-            const char* color = isStrange ? "bad" : look == PortLook::Fits ? "good" : look == PortLook::Unfit ? "borderStrong" : "wire";
-            painter->setPen(QPen(m_theme.color(color), look == PortLook::Fits ? 2 : 1.4, ports[i].isOptional ? Qt::DotLine : Qt::SolidLine));
-            painter->setBrush(m_theme.color(look == PortLook::Fits ? "good" : "surface"));
-            const double radius = look == PortLook::Fits ? kPortRadius + 1.5 : kPortRadius;
+            const bool isFit = look == PortLook::Fits;
+            const QColor& color = isStrange ? m_style.bad : isFit ? m_style.good : look == PortLook::Unfit ? m_style.border : m_style.wire;
+            painter->setPen(QPen(color, isFit ? 2 : 1.4, ports[i].isOptional ? Qt::DotLine : Qt::SolidLine));
+            painter->setBrush(isFit ? m_style.good : m_style.surface);
+            const double radius = isFit ? kPortRadius + 1.5 : kPortRadius;
             painter->drawEllipse(portAt(isOutput, i), radius, radius);
         }
     }
 }
 
 void BoxItem::paintPort(QPainter* painter, const QRectF& rect) const {
-    painter->setPen(m_theme.color("text"));
-    painter->setFont(sized(m_font, 9.5, true));
+    painter->setPen(m_style.text);
+    painter->setFont(m_style.bold.font());
     painter->drawText(rect.adjusted(kPad, 0, -kPad, 0), Qt::AlignVCenter | Qt::AlignLeft, m_title);
-    painter->setPen(m_theme.color("muted"));
-    painter->setFont(mono(8));
-    const double room = rect.width() - 2 * kPad - 12 - QFontMetricsF(sized(m_font, 9.5, true)).horizontalAdvance(m_title);
-    painter->drawText(rect.adjusted(kPad, 0, -kPad, 0), Qt::AlignVCenter | Qt::AlignRight, QFontMetricsF(mono(8)).elidedText(m_shape, Qt::ElideRight, room));
+    painter->setPen(m_style.muted);
+    painter->setFont(m_style.code.font());
+    const double room = rect.width() - 2 * kPad - 12 - m_style.bold.width(m_title);
+    painter->drawText(rect.adjusted(kPad, 0, -kPad, 0), Qt::AlignVCenter | Qt::AlignRight, m_style.code.elided(m_shape, room));
 }
 
 void BoxItem::paintTexts(QPainter* painter, const QRectF& rect) const {
-    const QFont bold = sized(m_font, 9.5, true), plain = sized(m_font, 8.5);
-    const QRectF upper(rect.left(), rect.top(), rect.width(), rect.height() / 2),
-        lower(rect.left(), rect.center().y(), rect.width(), rect.height() / 2);
-    painter->setFont(plain);
-    painter->setPen(m_theme.color("muted"));
+    const QRectF upper(rect.left(), rect.top(), rect.width(), rect.height() / 2), lower(rect.left(), rect.center().y(), rect.width(), rect.height() / 2);
+    painter->setFont(m_style.plain.font());
+    painter->setPen(m_style.muted);
     painter->drawText(upper, Qt::AlignRight | Qt::AlignVCenter, m_count);
-    const double room = upper.width() - QFontMetricsF(plain).horizontalAdvance(m_count) - 12;
-    painter->setFont(bold);
-    painter->setPen(m_theme.color("text"));
-    const QFontMetricsF metrics(bold);
-    const double repeatWidth = m_repeat.isEmpty() ? 0 : metrics.horizontalAdvance(m_repeat) + 8;
-    const QString title = metrics.elidedText(m_title, Qt::ElideRight, room - repeatWidth);
+    const double room = upper.width() - m_style.plain.width(m_count) - 12;
+    painter->setFont(m_style.bold.font());
+    painter->setPen(m_style.text);
+    const double repeatWidth = m_repeat.isEmpty() ? 0 : m_style.bold.width(m_repeat) + 8;
+    const QString title = m_style.bold.elided(m_title, room - repeatWidth);
     painter->drawText(upper, Qt::AlignLeft | Qt::AlignVCenter, title);
     if (!m_repeat.isEmpty()) {
-        painter->setPen(m_theme.color("accent"));
-        painter->drawText(upper.adjusted(metrics.horizontalAdvance(title) + 8, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, m_repeat);
+        painter->setPen(m_style.accent);
+        painter->drawText(upper.adjusted(m_style.bold.width(title) + 8, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, m_repeat);
     }
-    painter->setFont(mono(8));
-    painter->setPen(m_theme.color("muted"));
+    painter->setFont(m_style.code.font());
+    painter->setPen(m_style.muted);
     painter->drawText(lower, Qt::AlignLeft | Qt::AlignVCenter, m_shape);
     double right = lower.right();
-    painter->setFont(plain);
+    painter->setFont(m_style.plain.font());
     for (const Badge& badge : m_badges) {
-        const double width = QFontMetricsF(plain).horizontalAdvance(badge.text) + 10;
+        const double width = m_style.plain.width(badge.text) + 10;
         const QRectF pill(right - width, lower.center().y() - 8, width, 16);
         painter->setPen(Qt::NoPen);
-        painter->setBrush(m_theme.color(badge.isQuiet ? "pressed" : "accentSoft"));
+        painter->setBrush(badge.isQuiet ? m_style.pressed : m_style.accentSoft);
         painter->drawRoundedRect(pill, 8, 8);
-        painter->setPen(m_theme.color(badge.isQuiet ? "muted" : "accent"));
+        painter->setPen(badge.isQuiet ? m_style.muted : m_style.accent);
         painter->drawText(pill, Qt::AlignCenter, badge.text);
         right -= width + 4;
     }
-    painter->setPen(m_theme.color("muted"));
+    painter->setPen(m_style.muted);
     painter->drawText(QRectF(lower.left(), lower.top(), right - lower.left(), lower.height()), Qt::AlignRight | Qt::AlignVCenter, m_type);
 }
 
 // ---- wires ----
 
-WireItem::WireItem(std::size_t index, Theme& theme) : m_index(index), m_theme(theme) {
+WireLayer::WireLayer(const CanvasStyle& style) : m_style(style) {
     setZValue(-1);
-    applyLook();
+    setFlag(QGraphicsItem::ItemUsesExtendedStyleOption); // what is to be drawn anew
 }
 
-void WireItem::setChosen(bool isChosen) {
-    if (m_isChosen == isChosen) return;
-    m_isChosen = isChosen;
-    applyLook();
+WireLayer::Wire WireLayer::wireOf(QPainterPath path) {
+    Wire wire{std::move(path), {}, {}};
+    wire.line = straightened(wire.path);
+    wire.bounds = wire.line.boundingRect().adjusted(-kWireMargin, -kWireMargin, kWireMargin, kWireMargin);
+    return wire;
 }
 
-void WireItem::setLit(bool isLit) {
-    if (m_isLit == isLit) return;
-    m_isLit = isLit;
-    applyLook();
+void WireLayer::setPaths(std::vector<QPainterPath> paths) {
+    m_wires.clear();
+    m_wires.reserve(paths.size());
+    for (QPainterPath& path : paths) m_wires.push_back(wireOf(std::move(path)));
+    updateBounds();
+    update();
 }
 
-void WireItem::applyLook() {
-    setPen(QPen(m_theme.color(m_isChosen || m_isLit ? "accent" : "wire"), m_isChosen || m_isLit ? 2.6 : 1.4));
+void WireLayer::setPath(std::size_t wire, QPainterPath path) {
+    update(m_wires[wire].bounds);
+    m_wires[wire] = wireOf(std::move(path));
+    const QRectF& bounds = m_wires[wire].bounds;
+    if (!m_bounds.contains(bounds)) {
+        prepareGeometryChange();
+        m_bounds |= bounds;
+    }
+    update(bounds);
 }
 
-QPainterPath WireItem::shape() const {
-    QPainterPathStroker stroker;
-    stroker.setWidth(kHitWidth);
-    return stroker.createStroke(path());
+void WireLayer::updateBounds() {
+    prepareGeometryChange();
+    m_bounds = {};
+    for (const Wire& wire : m_wires) m_bounds |= wire.bounds;
 }
 
-QPainterPath wireCurve(QPointF from, QPointF to, const std::vector<QRectF>& obstacles) {
-    const double bend = std::clamp(std::abs(to.y() - from.y()) / 2, 24.0, 120.0);
-    QPainterPath straight(from);
-    straight.cubicTo(from + QPointF(0, bend), to - QPointF(0, bend), to);
-    double right = -1e300, left = 1e300;
-    for (const QRectF& obstacle : obstacles)
-        if (straight.intersects(obstacle.adjusted(-4, -4, 4, 4))) {
-            right = std::max(right, obstacle.right());
-            left = std::min(left, obstacle.left());
-        }
-    if (right < left) return straight;
-    const double middle = (from.x() + to.x()) / 2;
-    const double x = right - middle <= middle - left ? right + 28 : left - 28; // the shorter way round
-    const double third = std::min(std::abs(to.y() - from.y()) / 3, 90.0);
-    QPainterPath around(from);
-    around.cubicTo(from + QPointF(0, third / 2), {x, from.y() + third / 4}, {x, from.y() + third});
-    around.lineTo(x, to.y() - third);
-    around.cubicTo({x, to.y() - third / 4}, to - QPointF(0, third / 2), to);
-    return around;
+std::optional<std::size_t> WireLayer::near(QPointF point, double reach, const std::function<bool(std::size_t)>& isWanted) const {
+    std::optional<std::size_t> best;
+    double nearest = reach;
+    for (std::size_t i = 0; i < m_wires.size(); ++i) {
+        if (!m_wires[i].bounds.adjusted(-reach, -reach, reach, reach).contains(point) || (isWanted && !isWanted(i))) continue;
+        const double distance = distanceTo(m_wires[i].line, point);
+        if (distance > nearest) continue;
+        nearest = distance;
+        best = i;
+    }
+    return best;
+}
+
+void WireLayer::change(std::optional<std::size_t>& member, std::optional<std::size_t> wire) {
+    if (member == wire) return;
+    for (const auto& index : {member, wire})
+        if (index && *index < m_wires.size()) update(m_wires[*index].bounds);
+    member = wire;
+}
+
+void WireLayer::paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget*) {
+    const bool isDetailed = QStyleOptionGraphicsItem::levelOfDetailFromTransform(painter->worldTransform()) >= CanvasStyle::kDetail;
+    painter->setRenderHint(QPainter::Antialiasing, isDetailed);
+    painter->setBrush(Qt::NoBrush);
+    painter->setPen(isDetailed ? QPen(m_style.wire, 1.4) : cosmetic(m_style.wire, 1));
+    const auto isAbove = [this](std::size_t i) { return m_chosen == i || m_lit == i; };
+    for (std::size_t i = 0; i < m_wires.size(); ++i)
+        if (m_hidden != i && !isAbove(i) && m_wires[i].bounds.intersects(option->exposedRect)) paintOne(painter, i, isDetailed);
+    painter->setPen(isDetailed ? QPen(m_style.accent, 2.6) : cosmetic(m_style.accent, 2));
+    for (std::size_t i = 0; i < m_wires.size(); ++i)
+        if (m_hidden != i && isAbove(i)) paintOne(painter, i, isDetailed);
+}
+
+void WireLayer::paintOne(QPainter* painter, std::size_t wire, bool isDetailed) const {
+    if (isDetailed) painter->drawPath(m_wires[wire].path);
+    else painter->drawPolyline(m_wires[wire].line);
 }
 
 } // namespace celloom::ui

@@ -1,12 +1,19 @@
-// What the canvas is made of: boxes with their ports, and wires. They draw; graph_view.h decides.
+// What the canvas is made of: boxes with their ports, and the wires together. They draw; graph_view.h decides.
+// From afar both are drawn plainly, so that thousands of them pan and zoom smoothly.
 #pragma once
 
 #include "ui/editor/model_level.h"
 
+#include <QColor>
 #include <QFont>
+#include <QFontMetricsF>
 #include <QGraphicsItem>
+#include <QHash>
+#include <QPainterPath>
+#include <QPolygonF>
 #include <QString>
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -21,17 +28,50 @@ struct Badge {
 };
 using BoxBadges = std::vector<Badge>;
 
-/// How a port looks while a wire is dragged.
+/// How a port looks while a wire is drawn.
 enum class PortLook { Plain, Fits, Unfit };
+
+/// What all items of a canvas share: fonts with the widths of what was measured, and the theme's colours.
+class CanvasStyle {
+public:
+    CanvasStyle(Theme& theme, const QFont& font);
+    /// After the theme has changed.
+    void refresh();
+
+    /// A font and the widths of texts in it; types and shapes come again and again.
+    class Text {
+    public:
+        explicit Text(const QFont& font) : m_font(font), m_metrics(font) {}
+        [[nodiscard]] const QFont& font() const { return m_font; }
+        [[nodiscard]] double width(const QString& text) const;
+        [[nodiscard]] double height() const { return m_metrics.height(); }
+        [[nodiscard]] QString elided(const QString& text, double room) const;
+
+    private:
+        QFont m_font;
+        QFontMetricsF m_metrics;
+        mutable QHash<QString, double> m_widths;
+    };
+    Text bold, plain, code;
+    QColor window, surface, sunken, border, text, muted, accent, accentSoft, pressed, bad, badSoft, good, wire;
+    [[nodiscard]] QColor category(const LevelBox& box) const;
+
+    static constexpr double kDetail = 0.4; // scales below it show neither texts nor ports
+
+private:
+    Theme& m_theme;
+    mutable QHash<QByteArray, QColor> m_categories;
+};
 
 /// One box. Draws itself from the level's data.
 class BoxItem : public QGraphicsItem {
 public:
-    BoxItem(const LevelBox& box, const BoxBadges& badges, Theme& theme, const QFont& font);
+    BoxItem(const LevelBox& box, const BoxBadges& badges, const CanvasStyle& style);
 
     [[nodiscard]] const LevelBox& box() const { return m_box; }
     [[nodiscard]] QSizeF size() const { return m_size; }
     [[nodiscard]] QRectF rect() const { return {-m_size.width() / 2, -m_size.height() / 2, m_size.width(), m_size.height()}; }
+    [[nodiscard]] QRectF sceneRect() const { return rect().translated(pos()); }
     /// In the item's coordinates: inputs along the upper edge, outputs along the lower one.
     [[nodiscard]] QPointF portAt(bool isOutput, std::size_t index) const;
     /// The port within reach of a point of the item, the nearest first.
@@ -47,42 +87,61 @@ public:
     void setPortLooks(std::vector<PortLook> inputs, std::vector<PortLook> outputs);
 
     [[nodiscard]] QRectF boundingRect() const override;
-    void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override;
+    void paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget*) override;
 
 private:
     [[nodiscard]] bool isPort() const { return m_box.kind == BoxKind::Input || m_box.kind == BoxKind::Output; }
+    void paintPlainly(QPainter* painter, double scale) const;
     void paintPort(QPainter* painter, const QRectF& rect) const;
     void paintTexts(QPainter* painter, const QRectF& rect) const;
     void paintPorts(QPainter* painter) const;
 
     LevelBox m_box;
     BoxBadges m_badges;
-    Theme& m_theme;
-    QFont m_font;
+    const CanvasStyle& m_style;
     QString m_title, m_type, m_shape, m_count, m_repeat;
     QSizeF m_size;
     bool m_isChosen = false, m_hasProblem = false;
     std::vector<PortLook> m_inputLooks, m_outputLooks; // empty: all plain
 };
 
-class WireItem : public QGraphicsPathItem {
+/// All wires of a level, in one item.
+class WireLayer : public QGraphicsItem {
 public:
-    WireItem(std::size_t index, Theme& theme);
-    [[nodiscard]] std::size_t index() const { return m_index; }
-    void setChosen(bool isChosen);
-    void setLit(bool isLit); // something can be dropped on it
-    void applyLook();
-    /// Wide enough to be hit.
-    [[nodiscard]] QPainterPath shape() const override;
+    explicit WireLayer(const CanvasStyle& style);
+
+    void setPaths(std::vector<QPainterPath> paths);
+    void setPath(std::size_t wire, QPainterPath path);
+    [[nodiscard]] const QPainterPath& path(std::size_t wire) const { return m_wires[wire].path; }
+    [[nodiscard]] const QRectF& bounds(std::size_t wire) const { return m_wires[wire].bounds; }
+    [[nodiscard]] std::size_t count() const { return m_wires.size(); }
+    /// The nearest within reach, of those that are wanted.
+    [[nodiscard]] std::optional<std::size_t> near(QPointF point, double reach, const std::function<bool(std::size_t)>& isWanted = {}) const;
+
+    void setChosen(std::optional<std::size_t> wire) { change(m_chosen, wire); }
+    void setLit(std::optional<std::size_t> wire) { change(m_lit, wire); } // something can be dropped on it
+    void setHidden(std::optional<std::size_t> wire) { change(m_hidden, wire); }
+    [[nodiscard]] std::optional<std::size_t> lit() const { return m_lit; }
+
+    [[nodiscard]] QRectF boundingRect() const override { return m_bounds; }
+    void paint(QPainter* painter, const QStyleOptionGraphicsItem* option, QWidget*) override;
 
 private:
-    std::size_t m_index;
-    Theme& m_theme;
-    bool m_isChosen = false, m_isLit = false;
-};
+    struct Wire {
+        QPainterPath path;
+        QPolygonF line;
+        QRectF bounds;
+    };
+    static Wire wireOf(QPainterPath path);
+    void change(std::optional<std::size_t>& member, std::optional<std::size_t> wire);
+    void updateBounds();
+    void paintOne(QPainter* painter, std::size_t wire, bool isDetailed) const;
 
-/// From an output down to an input; around `obstacles` that lie between them.
-QPainterPath wireCurve(QPointF from, QPointF to, const std::vector<QRectF>& obstacles = {});
+    const CanvasStyle& m_style;
+    std::vector<Wire> m_wires;
+    QRectF m_bounds;
+    std::optional<std::size_t> m_chosen, m_lit, m_hidden;
+};
 
 /// The colour of a category's stripe, by name in the theme.
 const char* categoryColor(const std::string& category);

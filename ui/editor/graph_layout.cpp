@@ -1,9 +1,22 @@
 #include "ui/editor/graph_layout.h"
 
+#include <QDataStream>
+#include <QFile>
+#include <QFileInfo>
+#include <QProcess>
+
 #include <graphviz/gvc.h>
 
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace celloom::ui {
 
@@ -119,50 +132,282 @@ LayoutResult arrangeByGraphviz(const LayoutInput& input) {
     return result;
 }
 
-LayoutResult arrangeInRows(const LayoutInput& input) {
-    const std::size_t count = input.boxes.size();
-    std::vector<std::size_t> row(count, 0);
-    // Longest way from a source. Each pass settles one more row; a cycle ends at the bound.
-    for (std::size_t pass = 0; pass < count; ++pass) {
-        bool hasMoved = false;
-        for (const LayoutInput::Arrow& arrow : input.arrows) {
-            const auto from = static_cast<std::size_t>(arrow.from), to = static_cast<std::size_t>(arrow.to);
-            if (row[to] < row[from] + 1 && row[from] + 1 < count) {
-                row[to] = row[from] + 1;
-                hasMoved = true;
-            }
-        }
-        if (!hasMoved) break;
+namespace {
+
+/// What rows are made of: who feeds whom, and the row of each box.
+struct Rows {
+    std::vector<std::vector<std::size_t>> before, after; // neighbours by box
+    std::vector<std::size_t> row;
+    std::vector<std::vector<std::size_t>> members; // of each row, from left to right
+    std::vector<std::size_t> alone;                // boxes without any arrow
+};
+
+/// Longest way from a source; of a circle (which a wrong document may have) some box begins.
+std::vector<std::size_t> rowsOf(const Rows& rows) {
+    const std::size_t count = rows.before.size();
+    std::vector<std::size_t> row(count, 0), waiting(count), queue;
+    std::vector<bool> isDone(count, false);
+    for (std::size_t i = 0; i < count; ++i) {
+        waiting[i] = rows.before[i].size();
+        if (waiting[i] == 0) queue.push_back(i);
     }
+    std::size_t taken = 0, begun = 0;
+    while (true) {
+        if (taken == queue.size()) {
+            while (begun < count && (isDone[begun] || waiting[begun] == 0)) ++begun;
+            if (begun == count) break;
+            waiting[begun] = 0;
+            queue.push_back(begun);
+        }
+        const std::size_t box = queue[taken++];
+        isDone[box] = true;
+        for (const std::size_t next : rows.after[box]) {
+            if (isDone[next]) continue;
+            row[next] = std::max(row[next], row[box] + 1);
+            if (waiting[next] > 0 && --waiting[next] == 0) queue.push_back(next);
+        }
+    }
+    for (std::size_t i = 0; i < count; ++i) { // a source stands right above what it feeds
+        if (!rows.before[i].empty() || rows.after[i].empty()) continue;
+        std::size_t least = count;
+        for (const std::size_t next : rows.after[i]) least = std::min(least, row[next]);
+        row[i] = least > 0 ? least - 1 : 0;
+    }
+    return row;
+}
+
+Rows makeRows(const LayoutInput& input) {
+    Rows rows;
+    const std::size_t count = input.boxes.size();
+    rows.before.resize(count);
+    rows.after.resize(count);
+    for (const LayoutInput::Arrow& arrow : input.arrows) {
+        if (arrow.from == arrow.to) continue;
+        rows.after[static_cast<std::size_t>(arrow.from)].push_back(static_cast<std::size_t>(arrow.to));
+        rows.before[static_cast<std::size_t>(arrow.to)].push_back(static_cast<std::size_t>(arrow.from));
+    }
+    rows.row = rowsOf(rows);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (rows.before[i].empty() && rows.after[i].empty()) {
+            rows.alone.push_back(i);
+            continue;
+        }
+        if (rows.members.size() <= rows.row[i]) rows.members.resize(rows.row[i] + 1);
+        rows.members[rows.row[i]].push_back(i);
+    }
+    return rows;
+}
+
+double mean(const std::vector<std::size_t>& boxes, const std::vector<double>& values, double otherwise) {
+    if (boxes.empty()) return otherwise;
+    double sum = 0;
+    for (const std::size_t box : boxes) sum += values[box];
+    return sum / static_cast<double>(boxes.size());
+}
+
+/// Each row in the order of its neighbours' middles, down and up again (the barycentre heuristic: Sugiyama, Tagawa and Toda, 1981).
+void orderRows(Rows& rows) {
+    std::vector<double> place(rows.row.size(), 0), wanted(rows.row.size(), 0);
+    const auto number = [&](const std::vector<std::size_t>& line) {
+        for (std::size_t i = 0; i < line.size(); ++i) place[line[i]] = (static_cast<double>(i) + 0.5) / static_cast<double>(line.size());
+    };
+    const auto sort = [&](std::vector<std::size_t>& line, const std::vector<std::vector<std::size_t>>& neighbours) {
+        for (const std::size_t box : line) wanted[box] = mean(neighbours[box], place, place[box]);
+        std::stable_sort(line.begin(), line.end(), [&](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
+        number(line);
+    };
+    for (const auto& line : rows.members) number(line);
+    constexpr int sweeps = 3;
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+        for (auto& line : rows.members) sort(line, rows.before);
+        for (auto line = rows.members.rbegin(); line != rows.members.rend(); ++line) sort(*line, rows.after);
+    }
+}
+
+/// As near to `wanted` (in the sum of squares) as boxes can be that keep their order and their distance: neighbours that would overlap move as one
+/// block to their common middle.
+void spread(const std::vector<std::size_t>& line, const LayoutInput& input, const std::vector<double>& wanted, std::vector<double>& x) {
+    struct Block {
+        double sum = 0; // of wanted places, offsets taken off
+        std::size_t first = 0, count = 0;
+        [[nodiscard]] double place() const { return sum / static_cast<double>(count); }
+    };
+    std::vector<Block> blocks;
+    std::vector<double> offset(line.size(), 0);
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        if (i > 0) offset[i] = offset[i - 1] + (input.boxes[line[i - 1]].width() + input.boxes[line[i]].width()) / 2 + kColumnGap;
+        blocks.push_back({wanted[line[i]] - offset[i], i, 1});
+        while (blocks.size() > 1 && blocks[blocks.size() - 2].place() > blocks.back().place()) {
+            const Block last = blocks.back();
+            blocks.pop_back();
+            blocks.back().sum += last.sum;
+            blocks.back().count += last.count;
+        }
+    }
+    for (const Block& block : blocks)
+        for (std::size_t i = block.first; i < block.first + block.count; ++i) x[line[i]] = block.place() + offset[i];
+}
+
+std::vector<double> placeRows(const Rows& rows, const LayoutInput& input) {
+    std::vector<double> x(input.boxes.size(), 0), wanted(input.boxes.size(), 0);
+    const auto pass = [&](const std::vector<std::size_t>& line, const std::vector<std::vector<std::size_t>>& neighbours) {
+        for (const std::size_t box : line) wanted[box] = mean(neighbours[box], x, x[box]);
+        spread(line, input, wanted, x);
+    };
+    for (const auto& line : rows.members) spread(line, input, x, x); // around the middle
+    constexpr int sweeps = 3;
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
+        for (auto line = rows.members.rbegin(); line != rows.members.rend(); ++line) pass(*line, rows.after);
+        for (const auto& line : rows.members) pass(line, rows.before);
+    }
+    return x;
+}
+
+/// What is wired to nothing: beside each other below the rest, about as wide as high.
+void placeAlone(const std::vector<std::size_t>& alone, const LayoutInput& input, double top, LayoutResult& result) {
+    double area = 0;
+    for (const std::size_t box : alone) area += (input.boxes[box].width() + kColumnGap) * (input.boxes[box].height() + kRowGap);
+    const double widest = std::max(1200.0, std::sqrt(area) * 1.4);
+    double x = 0, y = top, height = 0;
+    for (const std::size_t box : alone) {
+        const QSizeF size = input.boxes[box];
+        if (x > 0 && x + size.width() > widest) {
+            x = 0;
+            y += height + kRowGap;
+            height = 0;
+        }
+        result.centers[box] = {x + size.width() / 2, y + size.height() / 2};
+        x += size.width() + kColumnGap;
+        height = std::max(height, size.height());
+    }
+}
+
+} // namespace
+
+LayoutResult arrangeInRows(const LayoutInput& input) {
+    Rows rows = makeRows(input);
+    orderRows(rows);
+    const std::vector<double> x = placeRows(rows, input);
     LayoutResult result;
-    result.centers.resize(count);
-    const std::size_t rows = count == 0 ? 0 : *std::max_element(row.begin(), row.end()) + 1;
-    std::vector<std::vector<std::size_t>> members(rows);
-    for (std::size_t i = 0; i < count; ++i) members[row[i]].push_back(i);
+    result.centers.resize(input.boxes.size());
+    result.curves.resize(input.arrows.size());
     double y = 0;
-    for (const std::vector<std::size_t>& line : members) {
-        double width = 0, height = 0;
-        for (std::size_t i : line) {
-            width += input.boxes[i].width() + kColumnGap;
-            height = std::max(height, input.boxes[i].height());
-        }
-        double x = -(width - kColumnGap) / 2;
-        for (std::size_t i : line) {
-            result.centers[i] = {x + input.boxes[i].width() / 2, y + height / 2};
-            x += input.boxes[i].width() + kColumnGap;
-        }
+    for (const std::vector<std::size_t>& line : rows.members) {
+        double height = 0;
+        for (const std::size_t box : line) height = std::max(height, input.boxes[box].height());
+        for (const std::size_t box : line) result.centers[box] = {x[box], y + height / 2};
         y += height + kRowGap;
     }
-    for (const LayoutInput::Arrow& arrow : input.arrows) {
-        const auto from = static_cast<std::size_t>(arrow.from), to = static_cast<std::size_t>(arrow.to);
-        result.curves.push_back(straightCurve(result.centers[from] + QPointF(0, input.boxes[from].height() / 2),
-                                              result.centers[to] - QPointF(0, input.boxes[to].height() / 2)));
-    }
+    placeAlone(rows.alone, input, y, result);
     addBounds(input, result);
     return result;
 }
 
-GraphLayouter::GraphLayouter(QObject* parent) : QObject(parent), m_worker(new QObject) {
+// ---- the helper ----
+
+namespace {
+
+constexpr QDataStream::Version kStreamVersion = QDataStream::Qt_6_0;
+constexpr quint32 kMostElements = 100'000; // of one curve
+
+QByteArray bytesOf(const LayoutInput& input) {
+    QByteArray bytes;
+    QDataStream out(&bytes, QIODevice::WriteOnly);
+    out.setVersion(kStreamVersion);
+    out << static_cast<quint32>(input.boxes.size()) << static_cast<quint32>(input.arrows.size());
+    for (const QSizeF& size : input.boxes) out << size;
+    for (const LayoutInput::Arrow& arrow : input.arrows) out << static_cast<qint32>(arrow.from) << static_cast<qint32>(arrow.to);
+    return bytes;
+}
+
+std::optional<LayoutInput> inputFrom(const QByteArray& bytes) {
+    QDataStream in(bytes);
+    in.setVersion(kStreamVersion);
+    quint32 boxes = 0, arrows = 0;
+    in >> boxes >> arrows;
+    LayoutInput input;
+    for (quint32 i = 0; i < boxes && in.status() == QDataStream::Ok; ++i) {
+        QSizeF size;
+        in >> size;
+        input.boxes.push_back(size);
+    }
+    for (quint32 i = 0; i < arrows && in.status() == QDataStream::Ok; ++i) {
+        qint32 from = 0, to = 0;
+        in >> from >> to;
+        if (from < 0 || to < 0 || from >= static_cast<qint32>(boxes) || to >= static_cast<qint32>(boxes)) return std::nullopt;
+        input.arrows.push_back({from, to});
+    }
+    return in.status() == QDataStream::Ok ? std::optional(std::move(input)) : std::nullopt;
+}
+
+QByteArray bytesOf(const LayoutResult& result) {
+    QByteArray bytes;
+    QDataStream out(&bytes, QIODevice::WriteOnly);
+    out.setVersion(kStreamVersion);
+    for (const QPointF& center : result.centers) out << center;
+    for (const QPainterPath& curve : result.curves) {
+        out << static_cast<quint32>(curve.elementCount());
+        for (int i = 0; i < curve.elementCount(); ++i) {
+            const QPainterPath::Element element = curve.elementAt(i);
+            out << static_cast<qint32>(element.type) << element.x << element.y;
+        }
+    }
+    return bytes;
+}
+
+std::optional<QPainterPath> curveFrom(QDataStream& in) {
+    quint32 count = 0;
+    in >> count;
+    if (count > kMostElements) return std::nullopt;
+    QPainterPath curve;
+    std::vector<QPointF> controls;
+    for (quint32 i = 0; i < count && in.status() == QDataStream::Ok; ++i) {
+        qint32 type = 0;
+        double x = 0, y = 0;
+        in >> type >> x >> y;
+        if (type == QPainterPath::MoveToElement) curve.moveTo(x, y);
+        else if (type == QPainterPath::LineToElement) curve.lineTo(x, y);
+        else controls.emplace_back(x, y);
+        if (controls.size() < 3) continue;
+        curve.cubicTo(controls[0], controls[1], controls[2]);
+        controls.clear();
+    }
+    return in.status() == QDataStream::Ok ? std::optional(curve) : std::nullopt;
+}
+
+std::optional<LayoutResult> resultFrom(const QByteArray& bytes, const LayoutInput& input) {
+    QDataStream in(bytes);
+    in.setVersion(kStreamVersion);
+    LayoutResult result;
+    for (std::size_t i = 0; i < input.boxes.size() && in.status() == QDataStream::Ok; ++i) {
+        QPointF center;
+        in >> center;
+        result.centers.push_back(center);
+    }
+    for (std::size_t i = 0; i < input.arrows.size(); ++i) {
+        const auto curve = curveFrom(in);
+        if (!curve) return std::nullopt;
+        result.curves.push_back(*curve);
+    }
+    if (in.status() != QDataStream::Ok) return std::nullopt;
+    addBounds(input, result);
+    return result;
+}
+
+} // namespace
+
+int arrangeForParent() {
+    QFile in, out;
+    if (!in.open(stdin, QIODevice::ReadOnly) || !out.open(stdout, QIODevice::WriteOnly)) return 1;
+    const auto input = inputFrom(in.readAll());
+    if (!input) return 1;
+    const QByteArray bytes = bytesOf(arrangeByGraphviz(*input));
+    return out.write(bytes) == bytes.size() && out.flush() ? 0 : 1;
+}
+
+// ---- the layouter ----
+
+GraphLayouter::GraphLayouter(QString helper, QObject* parent) : QObject(parent), m_helper(std::move(helper)), m_worker(new QObject) {
     m_thread.setObjectName(QStringLiteral("celloom-layout"));
     m_worker->moveToThread(&m_thread);
     connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
@@ -170,6 +415,8 @@ GraphLayouter::GraphLayouter(QObject* parent) : QObject(parent), m_worker(new QO
 }
 
 GraphLayouter::~GraphLayouter() {
+    endHelper();
+    for (QProcess* process : findChildren<QProcess*>()) process->waitForFinished(kMostWaitMs); // killed: as good as gone
     m_thread.quit();
     if (m_thread.wait(kMostWaitMs)) return;
     m_thread.terminate(); // Graphviz has no way to stop; the program is ending
@@ -177,31 +424,72 @@ GraphLayouter::~GraphLayouter() {
 }
 
 void GraphLayouter::request(LayoutInput input) {
-    ++m_number;
+    forget();
     m_isBusy = true;
     m_input = std::make_shared<const LayoutInput>(std::move(input));
-    if (!m_isWorking) run(m_number, m_input);
+    if (m_input->boxes.size() > kMostOnThread && QFileInfo(m_helper).isExecutable()) runHelper();
+    else if (!m_isWorking) runOnThread(m_number, m_input);
 }
 
-void GraphLayouter::run(std::uint64_t number, const std::shared_ptr<const LayoutInput>& input) {
+void GraphLayouter::answer(const LayoutResultPtr& result) {
+    m_isBusy = false;
+    Q_EMIT ready(result);
+}
+
+void GraphLayouter::runOnThread(std::uint64_t number, const std::shared_ptr<const LayoutInput>& input) {
     m_isWorking = true;
     QMetaObject::invokeMethod(m_worker, [this, number, input] {
         auto result = std::make_shared<const LayoutResult>(arrangeByGraphviz(*input));
         QMetaObject::invokeMethod(this, [this, number, result] {
             m_isWorking = false;
-            if (number == m_number && m_isBusy) {
-                m_isBusy = false;
-                Q_EMIT ready(result);
-            } else if (m_isBusy) {
-                run(m_number, m_input);
-            }
+            if (!m_isBusy || m_process) return;
+            if (number == m_number) answer(result);
+            else runOnThread(m_number, m_input);
         });
     });
 }
 
+void GraphLayouter::runHelper() {
+    m_process = new QProcess(this);
+    m_process->setChildProcessModifier([] { // ends with the window, and leaves it the processor
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)!::nice(5);
+    });
+    const auto finish = [this] {
+        const auto result = m_process->exitStatus() == QProcess::NormalExit && m_process->exitCode() == 0 ? resultFrom(m_process->readAllStandardOutput(), *m_input) : std::nullopt;
+        endHelper();
+        answer(std::make_shared<const LayoutResult>(result ? *result : arrangeInRows(*m_input)));
+    };
+    connect(m_process, &QProcess::finished, this, finish);
+    connect(m_process, &QProcess::errorOccurred, this, [finish](QProcess::ProcessError error) {
+        if (error == QProcess::FailedToStart) finish();
+    });
+    m_process->start(m_helper, {QString::fromLatin1(kHelperArgument)});
+    m_process->write(bytesOf(*m_input));
+    m_process->closeWriteChannel();
+}
+
+void GraphLayouter::endHelper() {
+    QProcess* process = std::exchange(m_process, nullptr);
+    if (!process) return;
+    process->disconnect(this);
+    if (process->state() == QProcess::NotRunning) {
+        process->deleteLater();
+        return;
+    }
+    connect(process, &QProcess::finished, process, &QObject::deleteLater);
+    process->kill();
+}
+
+void GraphLayouter::forget() {
+    ++m_number;
+    m_isBusy = false;
+    endHelper();
+}
+
 void GraphLayouter::cancel() {
     if (!m_isBusy) return;
-    m_isBusy = false;
+    forget();
     Q_EMIT ready(std::make_shared<const LayoutResult>(arrangeInRows(*m_input)));
 }
 

@@ -19,12 +19,19 @@ namespace celloom::ui {
 
 namespace {
 
-constexpr double kLeastZoom = 0.1, kMostZoom = 3;
+constexpr double kLeastZoom = 0.02, kMostZoom = 3;
 constexpr double kPortReach = 11;  // pixels of the screen
 constexpr double kSnap = 8;        // boxes come to rest on multiples of it
 constexpr double kRowGap = 88, kColumnGap = 36;
-constexpr double kMargin = 400;    // room to pan
-constexpr std::size_t kMostObstacles = 400; // beyond, wires go straight
+constexpr double kMargin = 4000;   // room to pan, at least
+constexpr double kWireReach = 6;   // pixels of the screen
+
+/// The same boxes and wires, whatever is known of them.
+bool isLike(const ModelLevel& a, const ModelLevel& b) {
+    return a.prefix == b.prefix && a.graphName == b.graphName &&
+           std::equal(a.boxes.begin(), a.boxes.end(), b.boxes.begin(), b.boxes.end(), [](const LevelBox& x, const LevelBox& y) { return x.kind == y.kind && x.name == y.name; }) &&
+           std::equal(a.wires.begin(), a.wires.end(), b.wires.begin(), b.wires.end(), [](const LevelWire& x, const LevelWire& y) { return x.wire == y.wire; });
+}
 
 double snapped(double value) {
     return std::round(value / kSnap) * kSnap;
@@ -32,50 +39,83 @@ double snapped(double value) {
 
 } // namespace
 
-GraphView::GraphView(Theme& theme, QWidget* parent) : QGraphicsView(parent), m_theme(theme) {
+GraphView::GraphView(Theme& theme, QWidget* parent) : QGraphicsView(parent), m_theme(theme), m_style(theme, font()) {
     setScene(new QGraphicsScene(this));
     setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
+    setOptimizationFlags(QGraphicsView::DontSavePainterState | QGraphicsView::DontAdjustForAntialiasing); // items say all that they need
+    setViewportUpdateMode(QGraphicsView::SmartViewportUpdate);
     setDragMode(QGraphicsView::NoDrag);
-    setTransformationAnchor(QGraphicsView::AnchorUnderMouse);
+    setTransformationAnchor(QGraphicsView::NoAnchor); // zoomBy() says what stays where it is
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setFocusPolicy(Qt::StrongFocus);
     setAcceptDrops(true);
     setMouseTracking(true);
     connect(&theme, &Theme::changed, this, [this] {
-        for (WireItem* wire : m_wires) wire->applyLook();
-        for (BoxItem* item : m_items) item->update();
-        resetCachedContent();
+        m_style.refresh();
         viewport()->update();
         scene()->update();
     });
 }
 
+GraphView::~GraphView() {
+    clearItems();
+}
+
 // ---- what is shown ----
+
+void GraphView::clearItems() {
+    if (!m_isShown) qDeleteAll(m_items); // else they are the scene's
+    scene()->clear();
+    m_items.clear();
+    m_wires = nullptr;
+    m_isShown = false;
+}
 
 void GraphView::setLevel(const ModelLevel& level, const std::vector<BoxBadges>& badges) {
     CELLOOM_CHECK(badges.size() == level.boxes.size());
     endGesture();
-    const bool isSameLevel = level.prefix == m_level.prefix;
+    const bool isSameLevel = level.prefix == m_level.prefix && level.graphName == m_level.graphName;
+    m_keepsSight = isSameLevel && m_isShown;
+    if (!isLike(level, m_level) || !m_isShown) m_layout.reset();
+    m_isLayoutOfLevel = false;
     std::set<std::pair<BoxKind, std::string>> kept;
     if (isSameLevel)
         for (const std::size_t index : m_chosen) kept.insert({m_level.boxes[index].kind, m_level.boxes[index].name});
-    scene()->clear();
-    m_items.clear();
-    m_wires.clear();
+    clearItems();
     m_curves.clear();
     m_chosen.clear();
     m_chosenWire.reset();
-    m_isShown = false;
     m_level = level;
+    m_items.reserve(level.boxes.size());
     for (std::size_t i = 0; i < level.boxes.size(); ++i) {
-        m_items.push_back(new BoxItem(level.boxes[i], badges[i], m_theme, font()));
-        m_items.back()->setVisible(false);
-        scene()->addItem(m_items.back());
+        m_items.push_back(new BoxItem(level.boxes[i], badges[i], m_style));
         if (!kept.contains({level.boxes[i].kind, level.boxes[i].name})) continue;
         m_chosen.insert(i);
         m_items.back()->setChosen(true);
     }
+}
+
+void GraphView::forget() {
+    endGesture();
+    clearItems();
+    m_level = {};
+    m_layout.reset();
+    m_chosen.clear();
+    m_chosenWire.reset();
+    m_sight.reset();
+}
+
+/// The boxes are at their places.
+void GraphView::showItems() {
+    if (!m_isShown) {
+        for (BoxItem* item : m_items) scene()->addItem(item);
+        m_wires = new WireLayer(m_style);
+        scene()->addItem(m_wires);
+        m_isShown = true;
+    }
+    drawWires();
+    updateSceneRect();
 }
 
 LayoutInput GraphView::layoutInput() const {
@@ -87,14 +127,24 @@ LayoutInput GraphView::layoutInput() const {
 
 void GraphView::place(const LayoutResult& layout) {
     if (layout.centers.size() != m_items.size() || layout.curves.size() != m_level.wires.size()) return; // of a level that is no longer shown
-    const bool isFirst = !m_isShown;
+    const auto anchor = m_isShown ? chosen() : std::nullopt; // stays where it is on the screen
+    const QPointF before = anchor ? m_items[*anchor]->pos() : QPointF();
     for (std::size_t i = 0; i < m_items.size(); ++i) m_items[i]->setPos(layout.centers[i]);
     m_curves = layout.curves;
-    m_isShown = true;
-    for (BoxItem* item : m_items) item->setVisible(true);
-    drawWires();
-    updateSceneRect();
-    if (isFirst) fit();
+    m_layout = layout;
+    m_isLayoutOfLevel = true;
+    showItems();
+    if (m_sight) setSight(m_sight->first, m_sight->second);
+    else if (m_isFitted || !m_keepsSight) fit();
+    else if (anchor) centerOn(middle() + m_items[*anchor]->pos() - before);
+    m_keepsSight = true;
+}
+
+bool GraphView::placeAsBefore() {
+    if (!m_layout || m_isLayoutOfLevel) return false;
+    const LayoutResult layout = *m_layout;
+    place(layout);
+    return true;
 }
 
 bool GraphView::isPlacedByDocument() const {
@@ -112,21 +162,16 @@ void GraphView::placeByDocument() {
         bottom = std::max(bottom, m_items[i]->y());
     }
     if (top > bottom) top = bottom = 0;
+    std::vector<std::pair<double, int>> neighbours(m_items.size(), {0, 0}); // sum and number of their places
+    for (const LevelWire& wire : m_level.wires) {
+        if (m_level.boxes[wire.to].position) neighbours[wire.from] = {neighbours[wire.from].first + m_items[wire.to]->x(), neighbours[wire.from].second + 1};
+        if (m_level.boxes[wire.from].position) neighbours[wire.to] = {neighbours[wire.to].first + m_items[wire.from]->x(), neighbours[wire.to].second + 1};
+    }
     for (const BoxKind kind : {BoxKind::Input, BoxKind::Output}) { // over and under the cells that they feed or read
         double next = -1e300;
         std::vector<std::pair<double, std::size_t>> row;
-        for (std::size_t i = 0; i < m_items.size(); ++i) {
-            if (m_level.boxes[i].kind != kind) continue;
-            double sum = 0;
-            int count = 0;
-            for (const LevelWire& wire : m_level.wires) {
-                const std::size_t other = wire.from == i ? wire.to : wire.to == i ? wire.from : i;
-                if (other == i || !m_level.boxes[other].position) continue;
-                sum += m_items[other]->x();
-                ++count;
-            }
-            row.emplace_back(count ? sum / count : 0, i);
-        }
+        for (std::size_t i = 0; i < m_items.size(); ++i)
+            if (m_level.boxes[i].kind == kind) row.emplace_back(neighbours[i].second ? neighbours[i].first / neighbours[i].second : 0, i);
         std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
         for (const auto& [x, i] : row) {
             const double half = m_items[i]->size().width() / 2;
@@ -136,10 +181,10 @@ void GraphView::placeByDocument() {
         }
     }
     m_curves.clear();
-    m_isShown = true;
-    for (BoxItem* item : m_items) item->setVisible(true);
-    drawWires();
-    updateSceneRect();
+    m_layout.reset();
+    showItems();
+    if (!m_keepsSight) fit();
+    m_keepsSight = true;
 }
 
 void GraphView::setProblems(const std::set<std::string>& boxes) {
@@ -148,46 +193,65 @@ void GraphView::setProblems(const std::set<std::string>& boxes) {
 }
 
 void GraphView::updateSceneRect() {
-    QRectF bounds;
-    for (const BoxItem* item : m_items) bounds |= item->sceneBoundingRect();
-    for (const WireItem* wire : m_wires) bounds |= wire->path().controlPointRect();
-    const QRectF wanted = bounds.adjusted(-kMargin, -kMargin, kMargin, kMargin);
+    const QRectF all = contents();
+    const double wide = std::max(kMargin, all.width()), high = std::max(kMargin, all.height());
+    const QRectF wanted = all.adjusted(-wide, -high, wide, high);
     if (m_gesture == Gesture::None) scene()->setSceneRect(wanted.united(mapToScene(viewport()->rect()).boundingRect()));
 }
 
+QRectF GraphView::contents() const {
+    QRectF bounds = m_wires ? m_wires->boundingRect() : QRectF();
+    for (const BoxItem* item : m_items) bounds |= item->boundingRect().translated(item->pos());
+    return bounds;
+}
+
+RectGrid GraphView::boxGrid() const {
+    std::vector<QRectF> rects;
+    rects.reserve(m_items.size());
+    for (const BoxItem* item : m_items) rects.push_back(item->sceneRect());
+    return RectGrid(std::move(rects));
+}
+
 /// Graphviz's curves end at the middle of a box; their ends are pulled to the ports.
+QPainterPath GraphView::wirePath(std::size_t index, const RectGrid& boxes) const {
+    const LevelWire& wire = m_level.wires[index];
+    const QPointF from = scenePoint({wire.from, true, wire.fromPort}), to = scenePoint({wire.to, false, wire.toPort});
+    if (index >= m_curves.size() || m_curves[index].elementCount() < 4) return wireCurve(from, to, boxes, wire.from, wire.to);
+    QPainterPath path = m_curves[index];
+    const int last = path.elementCount() - 1;
+    const QPointF first = path.elementAt(0), end = path.elementAt(last), afterFirst = path.elementAt(1), beforeEnd = path.elementAt(last - 1);
+    path.setElementPositionAt(1, afterFirst.x() + from.x() - first.x(), afterFirst.y());
+    path.setElementPositionAt(last - 1, beforeEnd.x() + to.x() - end.x(), beforeEnd.y());
+    path.setElementPositionAt(0, from.x(), from.y());
+    path.setElementPositionAt(last, to.x(), to.y());
+    return path;
+}
+
 void GraphView::drawWires() {
-    for (WireItem* wire : m_wires) delete wire;
-    m_wires.clear();
-    m_lit = nullptr;
-    std::vector<QRectF> obstacles;
-    for (const BoxItem* item : m_items) obstacles.push_back(item->rect().translated(item->pos()));
+    if (!m_wires) return;
+    const RectGrid boxes = boxGrid();
+    std::vector<QPainterPath> paths;
+    paths.reserve(m_level.wires.size());
+    for (std::size_t i = 0; i < m_level.wires.size(); ++i) paths.push_back(wirePath(i, boxes));
+    m_wires->setPaths(std::move(paths));
+    m_wires->setChosen(m_chosenWire);
+}
+
+void GraphView::redrawWires(const std::set<std::size_t>& boxes, const std::vector<QRectF>& places) {
+    if (!m_wires) return;
+    if (!m_curves.empty()) { // Graphviz's hold as long as nothing has moved
+        m_curves.clear();
+        drawWires();
+        return;
+    }
+    const RectGrid grid = boxGrid();
     for (std::size_t i = 0; i < m_level.wires.size(); ++i) {
         const LevelWire& wire = m_level.wires[i];
-        const QPointF from = scenePoint({wire.from, true, wire.fromPort}), to = scenePoint({wire.to, false, wire.toPort});
-        QPainterPath path;
-        if (i < m_curves.size() && m_curves[i].elementCount() >= 4) {
-            path = m_curves[i];
-            const int last = path.elementCount() - 1;
-            const QPointF first = path.elementAt(0), end = path.elementAt(last), afterFirst = path.elementAt(1), beforeEnd = path.elementAt(last - 1);
-            path.setElementPositionAt(1, afterFirst.x() + from.x() - first.x(), afterFirst.y());
-            path.setElementPositionAt(last - 1, beforeEnd.x() + to.x() - end.x(), beforeEnd.y());
-            path.setElementPositionAt(0, from.x(), from.y());
-            path.setElementPositionAt(last, to.x(), to.y());
-        } else {
-            std::vector<QRectF> between;
-            if (m_items.size() <= kMostObstacles) {
-                const QRectF span = QRectF(from, to).normalized().adjusted(-1, 0, 1, 0);
-                for (std::size_t b = 0; b < obstacles.size(); ++b)
-                    if (b != wire.from && b != wire.to && obstacles[b].intersects(span)) between.push_back(obstacles[b]);
-            }
-            path = wireCurve(from, to, between);
-        }
-        auto* item = new WireItem(i, m_theme);
-        item->setPath(path);
-        item->setChosen(m_chosenWire == i);
-        scene()->addItem(item);
-        m_wires.push_back(item);
+        const QRectF& bounds = m_wires->bounds(i);
+        const bool isNear = boxes.contains(wire.from) || boxes.contains(wire.to) ||
+                            std::any_of(places.begin(), places.end(), [&](const QRectF& place) { return place.intersects(bounds); }) ||
+                            std::any_of(boxes.begin(), boxes.end(), [&](std::size_t box) { return grid.at(box).intersects(bounds); });
+        if (isNear) m_wires->setPath(i, wirePath(i, grid));
     }
 }
 
@@ -200,9 +264,7 @@ std::map<std::string, graph::Position> GraphView::positions() const {
 }
 
 void GraphView::fit() {
-    QRectF bounds;
-    for (const BoxItem* item : m_items) bounds |= item->sceneBoundingRect();
-    for (const WireItem* wire : m_wires) bounds |= wire->path().boundingRect();
+    const QRectF bounds = contents();
     if (bounds.isEmpty()) return;
     resetTransform();
     const QSizeF room = viewport()->size() - QSize(48, 48);
@@ -210,12 +272,34 @@ void GraphView::fit() {
     scale(factor, factor);
     updateSceneRect();
     centerOn(bounds.center());
+    m_isFitted = true;
     Q_EMIT zoomChanged();
 }
 
-void GraphView::zoomBy(double factor) {
+void GraphView::setSight(double zoom, QPointF middle) {
+    m_sight = {zoom, middle};
+    if (!m_isShown) return;
+    m_sight.reset();
+    setTransform(QTransform::fromScale(zoom, zoom));
+    centerOn(middle);
+    m_isFitted = false;
+    Q_EMIT zoomChanged();
+}
+
+void GraphView::resizeEvent(QResizeEvent* event) {
+    QGraphicsView::resizeEvent(event);
+    if (m_isFitted && m_isShown) fit();
+}
+
+void GraphView::zoomBy(double factor, std::optional<QPoint> around) {
+    const QPoint fixed = around.value_or(viewport()->rect().center());
+    const QPointF before = mapToScene(fixed);
     const double now = transform().m11(), next = std::clamp(now * factor, kLeastZoom, kMostZoom);
     scale(next / now, next / now);
+    const QPoint off = mapFromScene(before) - fixed;
+    horizontalScrollBar()->setValue(horizontalScrollBar()->value() + off.x());
+    verticalScrollBar()->setValue(verticalScrollBar()->value() + off.y());
+    m_isFitted = false;
     Q_EMIT zoomChanged();
 }
 
@@ -231,7 +315,7 @@ void GraphView::setChosen(const std::set<std::size_t>& boxes, std::optional<std:
     for (const std::size_t index : boxes) m_items[index]->setChosen(true);
     m_chosen = boxes;
     m_chosenWire = wire;
-    for (WireItem* item : m_wires) item->setChosen(wire == item->index());
+    if (m_wires) m_wires->setChosen(wire);
     Q_EMIT boxChosen(chosen());
 }
 
@@ -273,30 +357,31 @@ std::optional<graph::Wire> GraphView::chosenWire() const {
 }
 
 std::optional<std::size_t> GraphView::boxAt(const QPoint& position) const {
+    if (!m_isShown) return std::nullopt;
     const QPointF point = mapToScene(position);
     for (std::size_t i = m_items.size(); i-- > 0;)
-        if (m_items[i]->isVisible() && m_items[i]->rect().contains(m_items[i]->mapFromScene(point))) return i;
+        if (m_items[i]->sceneRect().contains(point)) return i;
     return std::nullopt;
 }
 
 std::optional<GraphView::PortRef> GraphView::portAt(const QPoint& position) const {
+    const double scale = transform().m11();
+    if (!m_isShown || (scale < CanvasStyle::kDetail && m_gesture != Gesture::Wire)) return std::nullopt; // from afar boxes are meant
     const QPointF point = mapToScene(position);
-    const double reach = kPortReach / transform().m11();
+    const double reach = kPortReach / scale;
     for (std::size_t i = m_items.size(); i-- > 0;) {
-        const QPointF inside = m_items[i]->mapFromScene(point);
-        if (!m_items[i]->isVisible() || !m_items[i]->rect().adjusted(-reach, -reach, reach, reach).contains(inside)) continue;
-        if (const auto port = m_items[i]->portNear(inside, reach)) return PortRef{i, port->isOutput, port->index};
+        if (!m_items[i]->sceneRect().adjusted(-reach, -reach, reach, reach).contains(point)) continue;
+        if (const auto port = m_items[i]->portNear(point - m_items[i]->pos(), reach)) return PortRef{i, port->isOutput, port->index};
     }
     return std::nullopt;
 }
 
-WireItem* GraphView::wireAt(const QPoint& position, const std::set<std::string>& without) const {
-    for (QGraphicsItem* item : items(position))
-        if (auto* wire = dynamic_cast<WireItem*>(item)) {
-            const graph::Wire& about = m_level.wires[wire->index()].wire;
-            if (!without.contains(about.from.cell) && !without.contains(about.to.cell)) return wire;
-        }
-    return nullptr;
+std::optional<std::size_t> GraphView::wireAt(const QPoint& position, const std::set<std::string>& without) const {
+    if (!m_wires) return std::nullopt;
+    return m_wires->near(mapToScene(position), kWireReach / transform().m11(), [&](std::size_t wire) {
+        const graph::Wire& about = m_level.wires[wire].wire;
+        return !without.contains(about.from.cell) && !without.contains(about.to.cell);
+    });
 }
 
 void GraphView::chooseNext(int direction) {
@@ -316,7 +401,7 @@ graph::Endpoint GraphView::endpointOf(const PortRef& port) const {
 }
 
 QPointF GraphView::scenePoint(const PortRef& port) const {
-    return m_items[port.box]->mapToScene(m_items[port.box]->portAt(port.isOutput, port.index));
+    return m_items[port.box]->pos() + m_items[port.box]->portAt(port.isOutput, port.index);
 }
 
 std::optional<graph::Wire> GraphView::wireBetween(const PortRef& a, const PortRef& b) const {
@@ -330,7 +415,7 @@ void GraphView::beginWire(const PortRef& from, std::optional<std::size_t> taken)
     m_wireTaken = taken;
     m_draft = scene()->addPath({}, QPen(m_theme.color("accent"), 2, Qt::DashLine));
     m_draft->setZValue(2);
-    if (taken) m_wires[*taken]->setVisible(false);
+    m_wires->setHidden(taken);
     for (std::size_t i = 0; i < m_items.size(); ++i) {
         std::vector<PortLook> looks[2];
         for (const bool isOutput : {false, true})
@@ -380,11 +465,11 @@ void GraphView::endGesture() {
     m_draft = nullptr;
     delete m_band;
     m_band = nullptr;
-    light(nullptr);
+    light({});
     QToolTip::hideText();
     if (m_gesture == Gesture::Wire) {
         for (BoxItem* item : m_items) item->setPortLooks({}, {});
-        if (m_wireTaken && *m_wireTaken < m_wires.size()) m_wires[*m_wireTaken]->setVisible(true);
+        if (m_wires) m_wires->setHidden({});
     }
     m_wireFrom.reset();
     m_wireTaken.reset();
@@ -392,11 +477,13 @@ void GraphView::endGesture() {
     viewport()->unsetCursor();
 }
 
-void GraphView::light(WireItem* wire) {
-    if (m_lit == wire) return;
-    if (m_lit) m_lit->setLit(false);
-    m_lit = wire;
-    if (m_lit) m_lit->setLit(true);
+std::optional<graph::Wire> GraphView::litWire() const {
+    const auto lit = m_wires ? m_wires->lit() : std::nullopt;
+    return lit ? std::optional(m_level.wires[*lit].wire) : std::nullopt;
+}
+
+void GraphView::light(std::optional<std::size_t> wire) {
+    if (m_wires) m_wires->setLit(wire);
 }
 
 // ---- gestures ----
@@ -412,9 +499,9 @@ void GraphView::mousePressEvent(QMouseEvent* event) {
     }
     if (event->button() == Qt::RightButton) {
         const auto box = boxAt(event->pos());
-        WireItem* wire = box ? nullptr : wireAt(event->pos());
+        const auto wire = box ? std::nullopt : wireAt(event->pos());
         if (box && !m_chosen.contains(*box)) setChosen({*box});
-        else if (wire) setChosen({}, wire->index());
+        else if (wire) setChosen({}, wire);
         return;
     }
     if (event->button() != Qt::LeftButton) return;
@@ -441,8 +528,8 @@ void GraphView::mousePressEvent(QMouseEvent* event) {
         m_gesture = Gesture::Press;
         return;
     }
-    if (WireItem* wire = wireAt(event->pos())) {
-        setChosen({}, wire->index());
+    if (const auto wire = wireAt(event->pos())) {
+        setChosen({}, wire);
         return;
     }
     if (!adds) setChosen({});
@@ -459,6 +546,7 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
         const QPoint by = event->pos() - m_pressed;
         horizontalScrollBar()->setValue(horizontalScrollBar()->value() - by.x());
         verticalScrollBar()->setValue(verticalScrollBar()->value() - by.y());
+        m_isFitted = false;
         m_pressed = event->pos();
         return;
     }
@@ -473,15 +561,18 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
         [[fallthrough]];
     case Gesture::Move: {
         const QPointF by = mapToScene(event->pos()) - m_pressedScene;
+        std::vector<QRectF> places;
         for (const std::size_t index : m_chosen) {
             const BoxKind kind = m_level.boxes[index].kind;
             if (kind == BoxKind::Input || kind == BoxKind::Output) continue; // they follow their cells
-            m_items[index]->setPos(snapped(m_before[index].x() + by.x()), snapped(m_before[index].y() + by.y()));
+            places.push_back(m_items[index]->sceneRect());
+            const QPointF wanted = m_before[index] + by;
+            const bool isFree = event->modifiers().testFlag(Qt::AltModifier); // of the grid
+            m_items[index]->setPos(isFree ? wanted : QPointF(snapped(wanted.x()), snapped(wanted.y())));
         }
-        m_curves.clear();
-        drawWires();
+        redrawWires(m_chosen, places);
         const auto cells = chosenCells();
-        light(cells.size() == 1 ? wireAt(event->pos(), cells) : nullptr);
+        light(cells.size() == 1 ? wireAt(event->pos(), cells) : std::nullopt);
         return;
     }
     case Gesture::Wire:
@@ -499,14 +590,14 @@ void GraphView::mouseReleaseEvent(QMouseEvent* event) {
         const QRectF band = m_band->rect();
         std::set<std::size_t> next = m_chosen;
         for (std::size_t i = 0; i < m_items.size(); ++i)
-            if (band.intersects(m_items[i]->rect().translated(m_items[i]->pos()))) next.insert(i);
+            if (band.intersects(m_items[i]->sceneRect())) next.insert(i);
         const bool isWide = band.width() > 3 || band.height() > 3;
         endGesture();
         if (isWide) setChosen(next);
         return;
     }
     case Gesture::Move: {
-        const auto wire = m_lit ? std::optional(m_level.wires[m_lit->index()].wire) : std::nullopt;
+        const auto wire = litWire();
         const auto cells = chosenCells();
         endGesture();
         if (wire && cells.size() == 1) Q_EMIT cellDroppedOnWire(fromUtf8(*cells.begin()), *wire, positions());
@@ -544,7 +635,7 @@ void GraphView::wheelEvent(QWheelEvent* event) {
     if (event->modifiers() & Qt::ShiftModifier) {
         horizontalScrollBar()->setValue(horizontalScrollBar()->value() - event->angleDelta().y() - event->angleDelta().x());
     } else if (event->angleDelta().y() != 0) {
-        zoomBy(std::pow(1.0015, event->angleDelta().y()));
+        zoomBy(std::pow(1.0015, event->angleDelta().y()), event->position().toPoint());
     }
     event->accept();
 }
@@ -619,12 +710,12 @@ void GraphView::dragMoveEvent(QDragMoveEvent* event) {
 }
 
 void GraphView::dragLeaveEvent(QDragLeaveEvent*) {
-    light(nullptr);
+    light({});
 }
 
 void GraphView::dropEvent(QDropEvent* event) {
-    const auto wire = m_lit ? std::optional(m_level.wires[m_lit->index()].wire) : std::nullopt;
-    light(nullptr);
+    const auto wire = litWire();
+    light({});
     event->acceptProposedAction();
     const QPointF at = mapToScene(event->position().toPoint());
     Q_EMIT typeDropped(QString::fromUtf8(event->mimeData()->data(QLatin1String(kCellMime))), {snapped(at.x()), snapped(at.y())}, wire);
@@ -649,10 +740,13 @@ bool GraphView::viewportEvent(QEvent* event) {
 }
 
 void GraphView::drawBackground(QPainter* painter, const QRectF& rect) {
-    painter->fillRect(rect, m_theme.color("window"));
+    painter->setRenderHint(QPainter::Antialiasing, false);
+    painter->fillRect(rect, m_style.window);
     if (transform().m11() < 0.5) return;
     constexpr double gap = 24;
-    painter->setPen(QPen(m_theme.color("border"), 1.5));
+    QPen pen(m_style.border, devicePixelRatioF());
+    pen.setCosmetic(true);
+    painter->setPen(pen);
     QList<QPointF> dots;
     for (double x = std::floor(rect.left() / gap) * gap; x < rect.right(); x += gap) {
         for (double y = std::floor(rect.top() / gap) * gap; y < rect.bottom(); y += gap) dots.append({x, y});

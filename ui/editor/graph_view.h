@@ -3,6 +3,7 @@
 
 #include "ui/editor/graph_items.h"
 #include "ui/editor/graph_layout.h"
+#include "ui/editor/wire_routing.h"
 
 #include <QGraphicsView>
 
@@ -10,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace celloom::ui {
@@ -18,19 +20,29 @@ class GraphView : public QGraphicsView {
     Q_OBJECT
 public:
     explicit GraphView(Theme& theme, QWidget* parent = nullptr);
+    ~GraphView() override;
 
     /// The mime type under which a cell type's name is dragged here.
     static constexpr const char* kCellMime = "application/x-celloom-cell-type";
 
     /// Shows nothing until place() or placeByDocument() says where the boxes go. Keeps what is chosen where the names are still there.
     void setLevel(const ModelLevel& level, const std::vector<BoxBadges>& badges);
+    /// The next level has nothing to do with the one before: no choice is kept, no sight.
+    void forget();
     void place(const LayoutResult& layout);
+    /// Where the level is made of the same boxes and wires as the one before it, and that one was placed by a layout: as it was.
+    bool placeAsBefore();
     /// Where every cell of the level has a position; ports of the graph itself go above and below them.
     void placeByDocument();
     [[nodiscard]] bool isPlacedByDocument() const;
+    /// The boxes of the level are to be seen: they have their places.
+    [[nodiscard]] bool isShown() const { return m_isShown; }
     [[nodiscard]] LayoutInput layoutInput() const;
     /// Boxes with a problem are marked.
     void setProblems(const std::set<std::string>& boxes);
+
+    /// Something is being dragged.
+    [[nodiscard]] bool isInGesture() const { return m_gesture != Gesture::None; }
 
     void setEditable(bool isEditable) { m_isEditable = isEditable; }
     /// Whether a wire can be, and why not: asked for each port while a wire is dragged.
@@ -52,8 +64,15 @@ public:
     [[nodiscard]] std::map<std::string, graph::Position> positions() const;
     [[nodiscard]] QPointF middle() const { return mapToScene(viewport()->rect().center()); }
 
+    /// Everything on the canvas, in the scene's coordinates.
+    [[nodiscard]] QRectF contents() const;
+    /// Everything in sight, also when the size changes, until the user pans or zooms.
     void fit();
-    void zoomBy(double factor);
+    [[nodiscard]] bool isFitted() const { return m_isFitted; }
+    /// Looks at this place. Of a level that is not placed yet: as soon as it is.
+    void setSight(double zoom, QPointF middle);
+    /// `around`: a point of the viewport that stays where it is; without it the middle.
+    void zoomBy(double factor, std::optional<QPoint> around = {});
     [[nodiscard]] int zoomPercent() const;
 
 Q_SIGNALS:
@@ -83,6 +102,7 @@ protected:
     void dragLeaveEvent(QDragLeaveEvent* event) override;
     void dropEvent(QDropEvent* event) override;
     void drawBackground(QPainter* painter, const QRectF& rect) override;
+    void resizeEvent(QResizeEvent* event) override;
     bool viewportEvent(QEvent* event) override;
 
 private:
@@ -95,29 +115,42 @@ private:
 
     [[nodiscard]] std::optional<std::size_t> boxAt(const QPoint& position) const;
     [[nodiscard]] std::optional<PortRef> portAt(const QPoint& position) const;
-    WireItem* wireAt(const QPoint& position, const std::set<std::string>& without = {}) const;
+    [[nodiscard]] std::optional<std::size_t> wireAt(const QPoint& position, const std::set<std::string>& without = {}) const;
     [[nodiscard]] graph::Endpoint endpointOf(const PortRef& port) const;
     [[nodiscard]] QPointF scenePoint(const PortRef& port) const;
     [[nodiscard]] std::optional<graph::Wire> wireBetween(const PortRef& a, const PortRef& b) const;
     void setChosen(const std::set<std::size_t>& boxes, std::optional<std::size_t> wire = {});
     void chooseNext(int direction);
     void nudge(QPointF by);
+    void clearItems();
+    void showItems();
+    [[nodiscard]] RectGrid boxGrid() const;
+    [[nodiscard]] QPainterPath wirePath(std::size_t wire, const RectGrid& boxes) const;
     void drawWires();
+    /// After these boxes moved from these places: their own wires and those that have them in their way now, or had.
+    void redrawWires(const std::set<std::size_t>& boxes, const std::vector<QRectF>& places);
     void updateSceneRect();
-    void light(WireItem* wire);
+    void light(std::optional<std::size_t> wire);
+    [[nodiscard]] std::optional<graph::Wire> litWire() const;
     void beginWire(const PortRef& from, std::optional<std::size_t> taken);
     void moveWire(const QPoint& position);
     void endWire(const QPoint& position);
     void endGesture();
 
     Theme& m_theme;
+    CanvasStyle m_style;
     ModelLevel m_level;
-    std::vector<BoxItem*> m_items;
-    std::vector<WireItem*> m_wires;
+    std::vector<BoxItem*> m_items; // the scene's once they are shown
+    WireLayer* m_wires = nullptr;
     std::vector<QPainterPath> m_curves; // Graphviz's, while they hold
     std::set<std::size_t> m_chosen;
     std::optional<std::size_t> m_chosenWire;
     bool m_isEditable = false, m_isShown = false;
+    std::optional<LayoutResult> m_layout; // that placed the level; none: the document did
+    bool m_isLayoutOfLevel = false;       // else of one like it
+    bool m_keepsSight = false;            // the level is the one that was on show: pan and zoom stay
+    bool m_isFitted = true;               // until the user pans or zooms
+    std::optional<std::pair<double, QPointF>> m_sight; // zoom and middle, once the level is placed
     Judge m_judge;
 
     Gesture m_gesture = Gesture::None;
@@ -128,7 +161,6 @@ private:
     std::optional<std::size_t> m_wireTaken; // the wire whose end is being moved
     QGraphicsPathItem* m_draft = nullptr;
     QGraphicsRectItem* m_band = nullptr;
-    WireItem* m_lit = nullptr;
 };
 
 } // namespace celloom::ui

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <optional>
 
 namespace celloom::ui {
@@ -21,46 +22,61 @@ const graph::Graph* compositeOf(const graph::Document& document, const graph::Ce
     return found == document.composites.end() ? nullptr : &found->second;
 }
 
-bool startsWith(const std::string& text, const std::string& prefix) {
-    return text.compare(0, prefix.size(), prefix) == 0;
-}
-
-/// Instances below a path prefix, and how many numbered ones stand directly under it.
+/// Instances below a path, and how many numbered ones stand directly under it.
 struct Found {
     std::vector<std::size_t> instances;
     std::int64_t repeat = 0;
 };
 
-Found findInstances(const graph::ExpandedModel& model, const std::string& path, bool isRepeated) {
-    Found found;
-    for (std::size_t i = 0; i < model.cells.size(); ++i) {
-        const std::string& candidate = model.cells[i].path;
-        const bool isInside =
-            candidate == path || (startsWith(candidate, path) && candidate.size() > path.size() && candidate[path.size()] == '.');
-        if (!isInside) continue;
-        found.instances.push_back(i);
-        if (!isRepeated || candidate.size() <= path.size() + 1) continue;
-        std::int64_t number = 0;
-        const char* begin = candidate.data() + path.size() + 1;
-        if (std::from_chars(begin, candidate.data() + candidate.size(), number).ec == std::errc())
-            found.repeat = std::max(found.repeat, number + 1);
+/// Where the instances of an expansion are, by path: everything below one path stands together.
+class PathIndex {
+public:
+    explicit PathIndex(const graph::ExpandedModel& model) : m_cells(model.cells), m_order(model.cells.size()) {
+        std::iota(m_order.begin(), m_order.end(), std::size_t(0));
+        std::sort(m_order.begin(), m_order.end(), [&](std::size_t a, std::size_t b) { return m_cells[a].path < m_cells[b].path; });
     }
-    return found;
-}
+
+    [[nodiscard]] std::optional<std::size_t> at(const std::string& path) const {
+        const auto found = from(path);
+        return found != m_order.end() && m_cells[*found].path == path ? std::optional(*found) : std::nullopt;
+    }
+
+    /// In the order of the expansion.
+    [[nodiscard]] Found below(const std::string& path, bool isRepeated) const {
+        Found found;
+        if (const auto own = at(path)) found.instances.push_back(*own);
+        const std::string inside = path + '.';
+        for (auto next = from(inside); next != m_order.end() && m_cells[*next].path.starts_with(inside); ++next) {
+            found.instances.push_back(*next);
+            if (!isRepeated) continue;
+            const std::string& candidate = m_cells[*next].path;
+            std::int64_t number = 0;
+            if (std::from_chars(candidate.data() + inside.size(), candidate.data() + candidate.size(), number).ec == std::errc())
+                found.repeat = std::max(found.repeat, number + 1);
+        }
+        std::sort(found.instances.begin(), found.instances.end());
+        return found;
+    }
+
+private:
+    [[nodiscard]] std::vector<std::size_t>::const_iterator from(const std::string& path) const {
+        return std::lower_bound(m_order.begin(), m_order.end(), path, [&](std::size_t index, const std::string& wanted) { return m_cells[index].path < wanted; });
+    }
+
+    const std::vector<graph::CellInstance>& m_cells;
+    std::vector<std::size_t> m_order;
+};
 
 /// Follows an output through composites down to the primitive cell that makes it.
 class ShapeFinder {
 public:
-    explicit ShapeFinder(const ModelAnalysis& analysis) : m_analysis(analysis) {
-        const auto& cells = analysis.expansion.model.cells;
-        for (std::size_t i = 0; i < cells.size(); ++i) m_byPath[cells[i].path] = i;
-    }
+    ShapeFinder(const ModelAnalysis& analysis, const PathIndex& index) : m_analysis(analysis), m_index(index) {}
 
     std::optional<graph::Shape> shape(const graph::Cell& cell, const std::string& port, const std::string& prefix, int depth = 0) const {
         if (depth > 32) return {};
         std::string path = prefix + cell.name;
         if (!cell.repeat.empty()) {
-            const Found found = findInstances(m_analysis.expansion.model, path, true);
+            const Found found = m_index.below(path, true);
             if (found.repeat == 0) return {};
             path += '.' + std::to_string(found.repeat - 1);
         }
@@ -76,10 +92,10 @@ public:
 
 private:
     std::optional<graph::Shape> primitiveShape(const std::string& path, const std::string& type, const std::string& port) const {
-        const auto found = m_byPath.find(path);
+        const auto found = m_index.at(path);
         const catalog::CellType* about = catalog::find(type);
-        if (found == m_byPath.end() || !about) return {};
-        const graph::CellInstance& instance = m_analysis.expansion.model.cells[found->second];
+        if (!found || !about) return {};
+        const graph::CellInstance& instance = m_analysis.expansion.model.cells[*found];
         const std::vector<catalog::PortDef> ports = catalog::outputPorts(*about, instance);
         std::size_t index = 0;
         for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -92,7 +108,7 @@ private:
     }
 
     const ModelAnalysis& m_analysis;
-    std::map<std::string, std::size_t> m_byPath;
+    const PathIndex& m_index;
 };
 
 /// Its index. A wire may name a port that the cell does not have: it is drawn, so that it can be taken away.
@@ -126,7 +142,7 @@ void addPorts(LevelBox& box, const graph::Graph* inner, const graph::Cell& cell,
     add(box.outputs, instance ? catalog::outputPorts(*about, *instance) : about->outputs);
 }
 
-LevelBox makeBox(const ModelAnalysis& analysis, const ShapeFinder& shapes, const graph::Cell& cell, const std::string& prefix,
+LevelBox makeBox(const ModelAnalysis& analysis, const PathIndex& instances, const ShapeFinder& shapes, const graph::Cell& cell, const std::string& prefix,
                  const graph::Scope& scope) {
     LevelBox box;
     box.name = cell.name;
@@ -135,7 +151,7 @@ LevelBox makeBox(const ModelAnalysis& analysis, const ShapeFinder& shapes, const
     const graph::Graph* inner = compositeOf(analysis.document, cell);
     box.kind = inner ? BoxKind::Composite : BoxKind::Cell;
     if (const catalog::CellType* about = catalog::find(cell.type); about && !inner) box.category = about->category;
-    Found found = findInstances(analysis.expansion.model, prefix + cell.name, isRepeated);
+    Found found = instances.below(prefix + cell.name, isRepeated);
     const bool isComplete = analysis.expansion.ok();
     box.repeat = isRepeated && isComplete ? found.repeat : 0;
     box.repeatText = isRepeated ? (isComplete ? std::to_string(found.repeat) : cell.repeat) : std::string();
@@ -231,7 +247,7 @@ std::int64_t repeatOf(const ModelAnalysis& analysis, const LevelPath& path) {
     const graph::Graph* graph = graphAt(analysis, {path.begin(), path.end() - 1}, &prefix);
     const graph::Cell* cell = graph ? findCell(*graph, path.back().cell) : nullptr;
     if (!cell || cell->repeat.empty()) return 0;
-    return findInstances(analysis.expansion.model, prefix + cell->name, true).repeat;
+    return PathIndex(analysis.expansion.model).below(prefix + cell->name, true).repeat;
 }
 
 ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
@@ -241,7 +257,8 @@ ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
     for (const auto& [name, graph] : analysis.document.composites)
         if (&graph == level.graph) level.graphName = name;
     level.hyper = hyperAt(analysis, path);
-    const ShapeFinder shapes(analysis);
+    const PathIndex instances(analysis.expansion.model);
+    const ShapeFinder shapes(analysis, instances);
     std::map<std::string, std::size_t> inputs, cells, outputs;
     for (const graph::Port& port : level.graph->inputs) {
         inputs[port.name] = level.boxes.size();
@@ -249,7 +266,7 @@ ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
     }
     for (const graph::Cell& cell : level.graph->cells) {
         cells[cell.name] = level.boxes.size();
-        level.boxes.push_back(makeBox(analysis, shapes, cell, level.prefix, level.hyper));
+        level.boxes.push_back(makeBox(analysis, instances, shapes, cell, level.prefix, level.hyper));
     }
     for (const graph::Port& port : level.graph->outputs) {
         outputs[port.name] = level.boxes.size();

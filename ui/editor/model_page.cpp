@@ -4,6 +4,7 @@
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
+#include "ui/editor/arranger.h"
 #include "ui/editor/document_tabs.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/inspector.h"
@@ -27,12 +28,11 @@
 namespace celloom::ui {
 
 namespace {
-constexpr int kPatienceMs = 400; // layouts faster than this never show that they take time
 constexpr int kInspectorWidth = 308, kPaletteWidth = 196;
 constexpr int kSettleMs = 150; // edits closer together are analysed as one
 } // namespace
 
-ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_services(services), m_layouter(new GraphLayouter(this)) {
+ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_services(services) {
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
@@ -67,22 +67,6 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     connect(m_inspector, &Inspector::tuneRequested, this, &ModelPage::tuneRequested);
     layout->addWidget(m_inspector);
 
-    m_arrangingTimer = new QTimer(this);
-    m_arrangingTimer->setSingleShot(true);
-    m_arrangingTimer->setInterval(kPatienceMs);
-    connect(m_arrangingTimer, &QTimer::timeout, this, [this] { m_arranging->setVisible(m_layouter->isBusy()); });
-    connect(m_layouter, &GraphLayouter::ready, this, [this](const LayoutResultPtr& result) {
-        m_arranging->hide();
-        if (m_view->isPlacedByDocument() && !m_isArranging) return; // of a level that was on show before
-        m_view->place(*result);
-        m_isFitted = true;
-        m_fitted = placeNow();
-        restorePlace();
-        if (!std::exchange(m_isArranging, false)) return;
-        edit(tr("Arrange"), [positions = m_view->positions()](graph::Document& document, const graph::GraphName& graph) { return graph::moveCells(document, graph, positions); });
-        m_view->fit();
-        m_fitted = placeNow();
-    });
     connect(&services.analyser, &ModelAnalyser::ready, this, &ModelPage::onAnalysis);
     connect(m_view, &GraphView::boxChosen, this, [this](std::optional<std::size_t> box) {
         if (m_analysis && m_level.graph) {
@@ -135,18 +119,9 @@ QWidget* ModelPage::buildToolRow() {
     QToolButton* fit = makeQuietButton(bar);
     fit->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     for (QWidget* widget : std::initializer_list<QWidget*>{minus, m_zoom, plus, fit}) layout->addWidget(widget);
-    connect(minus, &QToolButton::clicked, this, [this] {
-        m_isFitted = false;
-        m_view->zoomBy(1 / 1.2);
-    });
-    connect(plus, &QToolButton::clicked, this, [this] {
-        m_isFitted = false;
-        m_view->zoomBy(1.2);
-    });
-    connect(fit, &QToolButton::clicked, this, [this] {
-        m_isFitted = true;
-        m_view->fit();
-    });
+    connect(minus, &QToolButton::clicked, this, [this] { m_view->zoomBy(1 / 1.2); });
+    connect(plus, &QToolButton::clicked, this, [this] { m_view->zoomBy(1.2); });
+    connect(fit, &QToolButton::clicked, this, [this] { m_view->fit(); });
     const auto setIcons = [this, minus, plus, fit] {
         minus->setIcon(m_services.theme.icon(QStringLiteral("minus")));
         plus->setIcon(m_services.theme.icon(QStringLiteral("plus")));
@@ -205,20 +180,12 @@ QWidget* ModelPage::buildCanvas() {
     m_view = new GraphView(m_services.theme, m_stack);
     m_stack->addWidget(m_message);
     m_stack->addWidget(m_view);
-    m_arranging = new QFrame(m_stack);
-    m_arranging->setProperty("role", QStringLiteral("card"));
-    auto* layout = new QHBoxLayout(m_arranging);
-    auto* text = makeLabel("muted", m_arranging);
-    auto* cancel = new QPushButton(m_arranging);
-    layout->addWidget(text);
-    layout->addWidget(cancel);
-    connect(cancel, &QPushButton::clicked, m_layouter, &GraphLayouter::cancel);
-    m_arranging->move(14, 14);
-    m_arranging->hide();
-    texts.add([this, text, cancel] {
-        text->setText(tr("Arranging the graph…"));
-        cancel->setText(tr("Show it in rows"));
-        m_arranging->adjustSize();
+    m_arranger = new Arranger(m_view, m_stack, texts);
+    connect(m_arranger, &Arranger::arranged, this, [this] {
+        edit(tr("Arrange"), [positions = m_view->positions()](graph::Document& document, const graph::GraphName& graph) { return graph::moveCells(document, graph, positions); });
+        m_view->fit();
+    });
+    texts.add([this] {
         m_view->setAccessibleName(tr("Graph of the model"));
         m_message->setTexts(tr("Opening the model…"), {});
     });
@@ -249,6 +216,7 @@ void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
     m_palette->setVisible(recipe::trains(m_services.recipe.recipe()));
     if (analysis->openError) {
         m_path.clear();
+        m_judge.reset();
         m_level = {};
         const bool wasNeverSaved = ModelDocument::isUntitledName(fromUtf8(analysis->source));
         m_message->setTexts(wasNeverSaved ? tr("This model was never saved") : tr("The model could not be opened"),
@@ -267,31 +235,15 @@ void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
 }
 
 void ModelPage::showLevel() {
+    m_judge.reset();
     m_level = makeLevel(*m_analysis, m_path);
     std::vector<BoxBadges> badges;
     for (const LevelBox& box : m_level.boxes) badges.push_back(treatmentBadges(*m_analysis, box.instances));
-    const bool isNewLevel = m_shownPrefix != m_level.prefix || m_shownGraph != m_level.graphName;
-    const ModelPlace now = placeNow();
-    const bool isFittedStill = isAsFitted(now);
-    m_shownPrefix = m_level.prefix;
-    m_shownGraph = m_level.graphName;
+    if (m_fitNext) m_view->forget();
     m_view->setLevel(m_level, badges);
     m_stack->setCurrentIndex(1);
-    if (m_view->isPlacedByDocument()) {
-        m_layouter->cancel();
-        m_arranging->hide();
-        m_view->placeByDocument();
-        if (isNewLevel || m_fitNext) {
-            m_view->fit();
-            m_fitted = placeNow();
-        }
-        m_isFitted = m_isFitted && isNewLevel;
-        restorePlace();
-    } else {
-        if (!isNewLevel && !m_fitNext && !m_goTo && !isFittedStill) m_goTo = now;
-        m_layouter->request(m_view->layoutInput());
-        m_arrangingTimer->start();
-    }
+    m_arranger->place();
+    restorePlace();
     m_fitNext = false;
     m_zoom->setText(QStringLiteral("%1 %").arg(m_view->zoomPercent()));
     m_inspector->show(m_analysis, m_level, m_view->chosen());
@@ -382,16 +334,6 @@ void ModelPage::markProblems() {
                         if (isHere) boxes.insert(depth < place->first.size() ? place->first[depth].cell : place->second);
                     }
     m_view->setProblems(boxes);
-}
-
-void ModelPage::resizeEvent(QResizeEvent* event) {
-    Page::resizeEvent(event);
-    if (m_isFitted) QTimer::singleShot(0, m_view, [this] { m_view->fit(); });
-}
-
-void ModelPage::showEvent(QShowEvent* event) {
-    Page::showEvent(event);
-    if (m_isFitted) QTimer::singleShot(0, m_view, [this] { m_view->fit(); });
 }
 
 } // namespace celloom::ui

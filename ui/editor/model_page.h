@@ -1,10 +1,10 @@
 // The Model page: the graph of the recipe's model: build it, step into composites, inspect, see what is wrong.
 #pragma once
 
-#include "ui/editor/graph_layout.h"
 #include "ui/editor/model_level.h"
 #include "ui/editor/property_rows.h"
 #include "ui/editor/graph_view.h"
+#include "ui/editor/wire_judge.h"
 #include "ui/editor/model_document.h"
 #include "ui/editor/recovery.h"
 #include "ui/shell/page.h"
@@ -12,6 +12,7 @@
 #include <QPointer>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -28,6 +29,7 @@ class QToolButton;
 namespace celloom::ui {
 
 class DocumentTabs;
+class Arranger;
 class EmptyState;
 class Inspector;
 class Insight;
@@ -64,10 +66,6 @@ public:
 Q_SIGNALS:
     void tuneRequested(); // the recipe has become one that tunes the model
 
-protected:
-    void resizeEvent(QResizeEvent* event) override;
-    void showEvent(QShowEvent* event) override;
-
 private:
     QWidget* buildToolRow();
     void buildActions();
@@ -89,7 +87,6 @@ private:
     void keepPlace();
     void restorePlace();
     [[nodiscard]] ModelPlace placeNow() const;
-    [[nodiscard]] bool isAsFitted(const ModelPlace& place) const;
     void stepTabs(int by);
     void closeTab(int index);
     /// Asks what to begin from.
@@ -123,7 +120,7 @@ private:
     void arrange();
     void align(bool isVertical);
     void showMenu(const QPoint& position);
-    [[nodiscard]] GraphView::Verdict judge(const graph::Wire& wire, bool isThorough) const;
+    [[nodiscard]] GraphView::Verdict judge(const graph::Wire& wire, bool isThorough);
     QWidget* buildTrail();
     QWidget* buildCanvas();
     void connectInsight();
@@ -143,14 +140,14 @@ private:
     void stepOut();
 
     Services& m_services;
-    GraphLayouter* m_layouter;
+    Arranger* m_arranger = nullptr;
     ModelAnalysisPtr m_analysis;
     LevelPath m_path;
     ModelLevel m_level;
+    std::unique_ptr<WireJudge> m_judge; // of the level, once it is asked
     DocumentTabs* m_tabs;
     bool m_isFollowing = false;          // the page itself changes the recipe
     std::optional<ModelPlace> m_goTo;    // where to look once the level is placed
-    ModelPlace m_fitted;                 // the view when all of the level was last fitted into it
     std::vector<Recovery::Left> m_left;  // what a crash left, until it is brought back
     QToolButton* m_open;
     QMenu* m_openMenu;
@@ -169,17 +166,13 @@ private:
     GraphView* m_view = nullptr;
     Inspector* m_inspector;
     Insight* m_insight;
-    QWidget* m_arranging;
-    QTimer* m_arrangingTimer;
     Palette* m_palette;
     QAction *m_undo = nullptr, *m_redo = nullptr, *m_save = nullptr, *m_saveAs = nullptr, *m_cut = nullptr, *m_copy = nullptr, *m_paste = nullptr,
             *m_duplicate = nullptr, *m_delete = nullptr, *m_group = nullptr, *m_ungroup = nullptr, *m_rename = nullptr, *m_arrange = nullptr,
             *m_selectAll = nullptr, *m_new = nullptr, *m_close = nullptr, *m_alignRow = nullptr, *m_alignColumn = nullptr, *m_find = nullptr;
     QTimer* m_analysisTimer;
-    std::string m_shownPrefix, m_shownGraph; // the level on show
-    bool m_fitNext = true, m_isArranging = false;
+    bool m_fitNext = true;
     std::optional<QPointF> m_insertAt; // where the next cell from the palette goes
-    bool m_isFitted = false; // the user has not zoomed since the level was placed
 };
 
 } // namespace celloom::ui

@@ -212,14 +212,10 @@ ModelPlace ModelPage::placeNow() const {
     return {m_path, m_view->transform().m11(), m_view->middle()};
 }
 
-bool ModelPage::isAsFitted(const ModelPlace& place) const {
-    return std::abs(place.zoom - m_fitted.zoom) < 1e-6 && (place.middle - m_fitted.middle).manhattanLength() < 2;
-}
-
 void ModelPage::keepPlace() {
     if (!m_analysis || m_analysis->openError) return;
     ModelPlace place = placeNow();
-    if (isAsFitted(place)) place.zoom = 0;
+    if (m_view->isFitted()) place.zoom = 0;
     m_services.model.current().place = place;
 }
 
@@ -227,10 +223,7 @@ void ModelPage::keepPlace() {
 void ModelPage::restorePlace() {
     const auto place = std::exchange(m_goTo, std::nullopt);
     if (!place || place->zoom <= 0) return;
-    m_view->setTransform(QTransform::fromScale(place->zoom, place->zoom));
-    m_view->centerOn(place->middle);
-    m_isFitted = false;
-    Q_EMIT m_view->zoomChanged();
+    m_view->setSight(place->zoom, place->middle);
 }
 
 void ModelPage::stepTabs(int by) {

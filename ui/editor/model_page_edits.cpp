@@ -10,6 +10,7 @@
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
+#include "ui/editor/arranger.h"
 #include "ui/editor/inspector.h"
 #include "ui/editor/insight.h"
 #include "ui/editor/open_models.h"
@@ -388,9 +389,7 @@ void ModelPage::rename() {
 
 /// Graphviz's layout becomes the document's, as one step.
 void ModelPage::arrange() {
-    m_isArranging = true;
-    m_layouter->request(m_view->layoutInput());
-    m_arrangingTimer->start();
+    m_arranger->arrange();
 }
 
 void ModelPage::align(bool isVertical) {
@@ -430,7 +429,7 @@ void ModelPage::showMenu(const QPoint& position) {
 }
 
 /// Quickly, from what is known of the cell at the wire's end; thoroughly, by trying the wire on a copy.
-GraphView::Verdict ModelPage::judge(const graph::Wire& wire, bool isThorough) const {
+GraphView::Verdict ModelPage::judge(const graph::Wire& wire, bool isThorough) {
     if (isThorough) {
         graph::Document trial = *m_services.model.snapshot();
         if (Status status = graph::addWire(trial, m_level.graphName, wire); !status) return {false, Format::error(status.error())};
@@ -446,30 +445,8 @@ GraphView::Verdict ModelPage::judge(const graph::Wire& wire, bool isThorough) co
         }
         return {};
     }
-    const LevelBox* from = boxOf(m_level, wire.from, BoxKind::Input);
-    const LevelBox* to = boxOf(m_level, wire.to, BoxKind::Output);
-    if (!from || !to) return {false, {}};
-    if (!wire.from.cell.empty() && !wire.to.cell.empty() && graph::leadsTo(*m_level.graph, wire.to.cell, wire.from.cell)) return {false, {}};
-    const auto portOf = [](const std::vector<LevelPort>& ports, const std::string& name) -> const LevelPort* {
-        const auto found = std::find_if(ports.begin(), ports.end(), [&](const LevelPort& port) { return port.name == name; });
-        return found == ports.end() ? nullptr : &*found;
-    };
-    const LevelPort* source = portOf(from->outputs, wire.from.cell.empty() ? std::string() : wire.from.port);
-    const LevelPort* target = portOf(to->inputs, wire.to.cell.empty() ? std::string() : wire.to.port);
-    if (!source || !target || target->dtype.empty()) return {false, {}};
-    if (source->dtype != target->dtype) return {false, {}};
-    const catalog::CellType* type = to->kind == BoxKind::Cell ? catalog::find(to->type) : nullptr;
-    const graph::Cell* cell = graph::findCell(*m_level.graph, to->name);
-    if (!type || !cell || !source->shape) return {};
-    const auto instance = graph::readCell(*cell, m_level.hyper);
-    if (!instance) return {};
-    catalog::RuleInput rule{*instance, {}};
-    for (const LevelPort& port : to->inputs) {
-        const auto& shape = &port == target ? source->shape : port.shape;
-        if (!shape && !port.isOptional) return {}; // more is to be wired first
-        rule.inputs.push_back(shape.value_or(graph::Shape{}));
-    }
-    return {type->shapeRule(rule).has_value(), {}};
+    if (!m_judge) m_judge = std::make_unique<WireJudge>(m_level);
+    return {m_judge->isFit(wire), {}};
 }
 
 } // namespace celloom::ui
