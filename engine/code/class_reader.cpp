@@ -402,10 +402,10 @@ void ClassReader::assignInit(const Node& target, Value value, const Node& statem
     if (target.kind != Syntax::Select || target.of[0].kind != Syntax::Name || target.of[0].text != "self")
         refuse(target, "__init__ can set variables and attributes of self alone.", "");
     if (value.kind == Value::Kind::Layer) {
-        Layer& layer = *value.layer;
-        if (layer.kind == Layer::Kind::List && layer.items.size() == 1 && layer.items[0].kind == Value::Kind::Layer &&
-            !layer.items[0].layer->repeat.empty())
-            value = layer.items[0];
+        const std::shared_ptr<Layer> layer = value.layer; // held, since value becomes one of its items
+        if (layer->kind == Layer::Kind::List && layer->items.size() == 1 && layer->items[0].kind == Value::Kind::Layer &&
+            !layer->items[0].layer->repeat.empty())
+            value = layer->items[0];
         if (!value.layer->attribute.empty())
             refuse(statement, "A layer has one place: self." + value.layer->attribute + " is it already.",
                    "Make a second layer; weights are not shared.");

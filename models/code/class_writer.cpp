@@ -196,7 +196,7 @@ Status ClassWriter::place(const Cell& cell) {
         out.instance.type = cell.type;
         for (const auto& [name, value] : cell.params)
             if (std::none_of(out.type->params.begin(), out.type->params.end(),
-                             [&](const catalog::ParamDef& def) { return def.name == name; }))
+                             [&wanted = name](const catalog::ParamDef& def) { return def.name == wanted; }))
                 return fail(cell.type + " has no parameter " + inQuotes(name) + ".", {}, placeOf(cell));
         for (const catalog::ParamDef& def : out.type->params) {
             const auto given = cell.params.find(def.name);
