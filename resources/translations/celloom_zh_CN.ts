@@ -1744,6 +1744,74 @@
             <source>New model…</source>
             <translation>新建模型…</translation>
         </message>
+        <message>
+            <source>Save to My cells…</source>
+            <translation>存入“我的单元”…</translation>
+        </message>
+        <message>
+            <source>Update %1 to version %2</source>
+            <translation>将 %1 更新到版本 %2</translation>
+        </message>
+        <message>
+            <source>%1 (version %2, here %3)</source>
+            <translation>%1（版本 %2，此处为 %3）</translation>
+        </message>
+        <message>
+            <source>The library has newer versions: %1.</source>
+            <translation>单元库有更新的版本：%1。</translation>
+        </message>
+        <message>
+            <source>Update</source>
+            <translation>更新</translation>
+        </message>
+        <message>
+            <source>Update %1</source>
+            <translation>更新 %1</translation>
+        </message>
+        <message>
+            <source>%1 was edited in this model. Its edits give way to version %2 of the library. Undo brings them back.</source>
+            <translation>%1 在此模型中被编辑过。这些改动将被单元库的版本 %2 取代；撤销可恢复。</translation>
+        </message>
+        <message>
+            <source>Replace it</source>
+            <translation>取代</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Update from the library</source>
+            <translation>从单元库更新</translation>
+        </message>
+        <message>
+            <source>%1 stays as it is, since version %2 would break what uses it:</source>
+            <translation>%1 保持不变，因为版本 %2 会破坏使用它的部分：</translation>
+        </message>
+        <message>
+            <source>%1 is in My cells, version %2.</source>
+            <translation>%1 已存入“我的单元”，版本 %2。</translation>
+        </message>
+        <message>
+            <source>My cells has %1 as it is, version %2.</source>
+            <translation>“我的单元”中的 %1 与此相同，版本 %2。</translation>
+        </message>
+        <message>
+            <source>Save to My cells</source>
+            <translation>存入“我的单元”</translation>
+        </message>
+        <message>
+            <source>Remove from My cells</source>
+            <translation>从“我的单元”移除</translation>
+        </message>
+        <message>
+            <source>Remove %1 with all its versions? Models that have a copy keep it. This cannot be undone.</source>
+            <translation>移除 %1 及其所有版本？已有副本的模型会保留副本。此操作无法撤销。</translation>
+        </message>
+        <message>
+            <source>Remove</source>
+            <translation>移除</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::NewModelDialog</name>
@@ -1899,6 +1967,38 @@
         <message>
             <source>Cells to insert</source>
             <translation>可插入的单元</translation>
+        </message>
+        <message>
+            <source>My cells</source>
+            <translation>我的单元</translation>
+        </message>
+        <message>
+            <source>Version %1</source>
+            <translation>版本 %1</translation>
+        </message>
+        <message>
+            <source>Script cell…</source>
+            <translation>脚本单元…</translation>
+        </message>
+        <message>
+            <source>%1 ↑ version %2</source>
+            <translation>%1 ↑ 版本 %2</translation>
+        </message>
+        <message>
+            <source>The library has version %1: right button, Update</source>
+            <translation>单元库有版本 %1：右键“更新”</translation>
+        </message>
+        <message>
+            <source>Insert</source>
+            <translation>插入</translation>
+        </message>
+        <message>
+            <source>Remove from My cells…</source>
+            <translation>从“我的单元”移除…</translation>
+        </message>
+        <message>
+            <source>Update to the library&apos;s version</source>
+            <translation>更新到单元库的版本</translation>
         </message>
     </context>
     <context>
@@ -3077,6 +3177,41 @@
         <message>
             <source>An answer ends before the first of these. | parts them, \n is a line&apos;s end.</source>
             <translation>遇到其中任何一个之前即结束回答。用 | 分隔，\n 表示换行。</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::SaveCellDialog</name>
+        <message>
+            <source>Save to My cells</source>
+            <translation>存入“我的单元”</translation>
+        </message>
+        <message>
+            <source>What it does, or what is new in this version</source>
+            <translation>它的作用，或此版本的新内容</translation>
+        </message>
+        <message>
+            <source>Name</source>
+            <translation>名称</translation>
+        </message>
+        <message>
+            <source>Note</source>
+            <translation>备注</translation>
+        </message>
+        <message>
+            <source>Save</source>
+            <translation>保存</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>A new entry; all models of this workspace can use it.</source>
+            <translation>新条目；此工作区的所有模型都可以使用。</translation>
+        </message>
+        <message>
+            <source>Version %1 of %2. Version %3 is kept, and models that have a copy of it keep that until they are updated.</source>
+            <translation>%2 的版本 %1。版本 %3 会保留，已有其副本的模型在更新之前保持不变。</translation>
         </message>
     </context>
     <context>

@@ -10,6 +10,7 @@
 #include <QObject>
 #include <QPointF>
 #include <QString>
+#include <QStringList>
 #include <QUndoStack>
 
 #include <functional>
@@ -96,6 +97,7 @@ public:
     RecipePart part;         // kept by the page while the recipe is this model's
     ModelPlace place;        // where one was when another tab came to the front
     int order = 0;           // of its tab
+    QStringList offeredUpdates; // newer versions of its composites that the user was told of
     bool isImplicit = false; // came with a recipe and was not touched: the recipe's next model may take its place
     QString folder;          // the model folder that it was opened from, also after it was saved elsewhere; empty: none
 

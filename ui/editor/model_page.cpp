@@ -2,6 +2,7 @@
 
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
+#include "ui/common/run_store.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
 #include "ui/editor/arranger.h"
@@ -9,6 +10,7 @@
 #include "ui/editor/graph_view.h"
 #include "ui/editor/inspector.h"
 #include "ui/editor/insight.h"
+#include "ui/editor/my_cells.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/palette.h"
 #include "ui/editor/weights_bar.h"
@@ -52,6 +54,7 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     left->addWidget(buildCanvas(), 1);
     m_palette = new Palette(services, this);
     m_palette->setFixedWidth(kPaletteWidth);
+    m_myCells = new MyCells(services.store.workspace().path, this);
     m_insight = new Insight(services, this);
     auto* above = new QHBoxLayout;
     above->addWidget(m_palette);
@@ -82,6 +85,7 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     connectDocuments();
     connectGestures();
     connectInsight();
+    connectMyCells();
     connect(m_view, &GraphView::stepInRequested, this, &ModelPage::stepIn);
     connect(m_view, &GraphView::stepOutRequested, this, &ModelPage::stepOut);
     connect(m_view, &GraphView::zoomChanged, this, [this] { m_zoom->setText(QStringLiteral("%1 %").arg(m_view->zoomPercent())); });
@@ -231,6 +235,7 @@ void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
         showLevel();
     }
     m_insight->setAnalysis(analysis);
+    compareCopies();
     markProblems();
 }
 

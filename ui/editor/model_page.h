@@ -1,6 +1,7 @@
 // The Model page: the graph of the recipe's model: build it, step into composites, inspect, see what is wrong.
 #pragma once
 
+#include "models/library/update.h"
 #include "ui/editor/model_level.h"
 #include "ui/editor/property_rows.h"
 #include "ui/editor/graph_view.h"
@@ -34,6 +35,7 @@ class EmptyState;
 class Inspector;
 class Insight;
 class Notice;
+class MyCells;
 class Palette;
 class WeightsBar;
 struct ModelChoice;
@@ -103,13 +105,26 @@ private:
     void showDocument();
     void refreshActions();
 
+    // My cells (model_page_library.cpp)
+    void connectMyCells();
+    void compareCopies();
+    [[nodiscard]] const library::CopyStatus* newerThan(const std::string& composite) const;
+    void offerUpdates();
+    void updateCopy(const std::string& composite);
+    void updateCopies(const std::vector<std::string>& composites, bool replacesEdited);
+    [[nodiscard]] std::string chosenComposite() const;
+    [[nodiscard]] bool canSaveCell() const;
+    void saveCell();
+    void linkCopy(ModelDocument& model, const std::string& composite, const graph::Origin& origin, const QString& note);
+    void removeMine(const QString& name);
+
     // gestures (model_page_edits.cpp)
     void connectGestures();
     /// One change of the level on show; what is refused is said. Positions of all cells become the document's own with the first one.
     bool edit(const QString& name, const GraphEdit& change, int gesture = 0);
     void insert(const QString& type, std::optional<QPointF> at, std::optional<graph::Wire> onWire);
     /// The document's type for what the palette calls `type`: one of the library is copied in.
-    static Result<std::string> bringIn(graph::Document& document, const std::string& type);
+    Result<std::string> bringIn(graph::Document& document, const QString& type) const;
     void removeChosen();
     void copyChosen(bool andRemove);
     void paste();
@@ -167,9 +182,12 @@ private:
     Inspector* m_inspector;
     Insight* m_insight;
     Palette* m_palette;
+    MyCells* m_myCells;
+    DocumentPtr m_compared;                     // what the libraries were asked about last
+    std::vector<library::CopyStatus> m_copies; // and what they said
     QAction *m_undo = nullptr, *m_redo = nullptr, *m_save = nullptr, *m_saveAs = nullptr, *m_cut = nullptr, *m_copy = nullptr, *m_paste = nullptr,
             *m_duplicate = nullptr, *m_delete = nullptr, *m_group = nullptr, *m_ungroup = nullptr, *m_rename = nullptr, *m_arrange = nullptr,
-            *m_selectAll = nullptr, *m_new = nullptr, *m_close = nullptr, *m_alignRow = nullptr, *m_alignColumn = nullptr, *m_find = nullptr;
+            *m_selectAll = nullptr, *m_new = nullptr, *m_close = nullptr, *m_saveCell = nullptr, *m_alignRow = nullptr, *m_alignColumn = nullptr, *m_find = nullptr;
     QTimer* m_analysisTimer;
     bool m_fitNext = true;
     std::optional<QPointF> m_insertAt; // where the next cell from the palette goes

@@ -13,6 +13,7 @@
 #include "ui/editor/arranger.h"
 #include "ui/editor/inspector.h"
 #include "ui/editor/insight.h"
+#include "ui/editor/my_cells.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/palette.h"
 #include "ui/shell/notice.h"
@@ -38,6 +39,7 @@ namespace {
 constexpr double kBelow = 96; // a cell that follows another one stands this far under it
 constexpr double kWide = 180, kTall = 70; // closer to each other than this, boxes overlap
 constexpr double kPasteOffset = 32;
+constexpr const char* kScript = "Script";
 
 const LevelBox* boxOf(const ModelLevel& level, const graph::Endpoint& end, BoxKind kind) {
     for (const LevelBox& box : level.boxes) {
@@ -89,6 +91,7 @@ void ModelPage::buildActions() {
     m_close = add(QKeySequence(Qt::CTRL | Qt::Key_W), [this] { closeTab(m_services.model.indexOf(m_services.model.current())); });
     add(QKeySequence(Qt::CTRL | Qt::Key_Tab), [this] { stepTabs(1); });
     add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), [this] { stepTabs(-1); })->setShortcuts({QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Backtab)});
+    m_saveCell = add({}, &ModelPage::saveCell);
     m_find = add(QKeySequence(Qt::CTRL | Qt::Key_K), [this] { m_palette->focusSearch(); });
     const auto setIcons = [this] {
         for (const auto& [action, icon] : {std::pair(m_undo, "undo"), std::pair(m_redo, "redo"), std::pair(m_save, "save"), std::pair(m_group, "group"), std::pair(m_arrange, "arrange")})
@@ -104,7 +107,7 @@ void ModelPage::buildActions() {
                                            std::pair(m_copy, tr("Copy")), std::pair(m_paste, tr("Paste")), std::pair(m_duplicate, tr("Duplicate")), std::pair(m_delete, tr("Delete")),
                                            std::pair(m_group, tr("Group into a composite")), std::pair(m_ungroup, tr("Expand the composite")), std::pair(m_rename, tr("Rename")),
                                            std::pair(m_arrange, tr("Arrange")), std::pair(m_selectAll, tr("Select all")), std::pair(m_alignRow, tr("Align in a row")),
-                                           std::pair(m_alignColumn, tr("Align in a column")), std::pair(m_find, tr("Insert a cell…")), std::pair(m_new, tr("New model…")), std::pair(m_close, tr("Close the model"))})
+                                           std::pair(m_alignColumn, tr("Align in a column")), std::pair(m_find, tr("Insert a cell…")), std::pair(m_new, tr("New model…")), std::pair(m_close, tr("Close the model")), std::pair(m_saveCell, tr("Save to My cells…"))})
             action->setText(text);
         refreshActions();
     });
@@ -131,6 +134,7 @@ void ModelPage::refreshActions() {
     m_delete->setEnabled(canEdit && (!cells.empty() || isPort || m_view->chosenWire()));
     m_ungroup->setEnabled(canEdit && box && m_level.boxes[*box].kind == BoxKind::Composite);
     m_rename->setEnabled(canEdit && box);
+    m_saveCell->setEnabled(canEdit && canSaveCell());
     const QString clipboard = canEdit ? QApplication::clipboard()->text() : QString();
     m_paste->setEnabled(clipboard.contains(QLatin1String("celloom-cells")) || looksLikeCode(clipboard));
     for (QAction* action : {m_arrange, m_selectAll, m_find}) action->setEnabled(canEdit);
@@ -238,7 +242,12 @@ bool ModelPage::edit(const QString& name, const GraphEdit& change, int gesture) 
     return false;
 }
 
-Result<std::string> ModelPage::bringIn(graph::Document& document, const std::string& type) {
+Result<std::string> ModelPage::bringIn(graph::Document& document, const QString& key) const {
+    if (const library::Entry* mine = m_myCells->findByKey(key)) {
+        CELLOOM_TRY(copied, library::copyInto(document, *mine));
+        return copied.type;
+    }
+    const std::string type = toUtf8(key);
     if (document.composites.contains(type) || catalog::find(type)) return type;
     CELLOOM_TRY(copied, library::copyInto(document, type));
     return copied.type;
@@ -254,6 +263,17 @@ void makeRoom(graph::Graph& graph, const graph::Position& at, const std::string&
     if (!isTaken) return;
     for (graph::Cell& cell : graph.cells)
         if (cell.name != above && cell.position && cell.position->y > at.y - kTall) cell.position->y += kBelow;
+}
+
+/// A Script cell begins as one that hands on what it gets, of the shape that is wired to it.
+void beginScript(graph::Cell& cell, const std::map<std::string, graph::Shape>& fed) {
+    static const char* const letters[]{"B", "T", "C", "D", "E", "F", "G", "H"};
+    const std::size_t rank = fed.empty() ? 3 : std::min(fed.begin()->second.size(), std::size(letters));
+    std::string shape;
+    for (std::size_t i = 0; i < rank; ++i) shape += (i ? ", " : "") + std::string(letters[i]);
+    cell.params["inputs"] = "x: [" + shape + "]";
+    cell.params["outputs"] = "out: [" + shape + "]";
+    cell.params["code"] = std::string("def construct(self, x):\n    return x\n");
 }
 
 } // namespace
@@ -282,8 +302,8 @@ void ModelPage::insert(const QString& type, std::optional<QPointF> at, std::opti
     const bool isInLine = wire || source;
     const QPointF place = at ? *at : m_view->middle();
     std::string added;
-    const bool isDone = edit(tr("Insert %1").arg(type), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
-        CELLOOM_TRY(known, bringIn(document, toUtf8(type)));
+    const bool isDone = edit(tr("Insert %1").arg(type.section(QLatin1Char('/'), -1)), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
+        CELLOOM_TRY(known, bringIn(document, type));
         const graph::Position position{std::round(place.x()), std::round(place.y())};
         if (isInLine) makeRoom(*graph::graphOf(document, graph), position, above);
         CELLOOM_TRY(name, graph::addCell(document, graph, known, position));
@@ -296,6 +316,7 @@ void ModelPage::insert(const QString& type, std::optional<QPointF> at, std::opti
             if (!about->inputs.empty()) in = about->inputs.front().name;
             if (!about->outputs.empty()) out = about->outputs.front().name;
         }
+        if (known == kScript) beginScript(*graph::findCell(*graph::graphOf(document, graph), name), isInLine ? fedBy(m_level, wire ? wire->from : *source, in) : std::map<std::string, graph::Shape>{});
         if (in.empty() || !isInLine) return {};
         graph::fitToInputs(document, graph, name, fedBy(m_level, wire ? wire->from : *source, in), m_level.hyper);
         if (wire && !out.empty()) return graph::insertOnWire(document, graph, *wire, name, in, out);
@@ -423,6 +444,10 @@ void ModelPage::showMenu(const QPoint& position) {
     for (QAction* action : {m_cut, m_copy, m_paste, m_duplicate, m_delete, m_rename}) menu->addAction(action);
     menu->addSeparator();
     for (QAction* action : {m_group, m_ungroup, m_alignRow, m_alignColumn, m_arrange, m_selectAll}) menu->addAction(action);
+    menu->addSeparator();
+    menu->addAction(m_saveCell);
+    if (const library::CopyStatus* copy = newerThan(chosenComposite()))
+        connect(menu->addAction(tr("Update %1 to version %2").arg(fromUtf8(copy->composite)).arg(copy->newest)), &QAction::triggered, this, [this, name = copy->composite] { updateCopy(name); });
     menu->addSeparator();
     for (QAction* action : {m_undo, m_redo, m_save, m_saveAs}) menu->addAction(action);
     menu->popup(position);

@@ -5,6 +5,7 @@
 #include "ui/common/format.h"
 #include "ui/common/theme.h"
 #include "ui/editor/graph_view.h"
+#include "ui/editor/my_cells.h"
 #include "ui/shell/language.h"
 #include "ui/shell/services.h"
 
@@ -13,6 +14,7 @@
 #include <QEvent>
 #include <QKeyEvent>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMimeData>
 #include <QPainter>
 #include <QTreeWidget>
@@ -24,7 +26,8 @@ namespace celloom::ui {
 
 namespace {
 
-constexpr int kTypeRole = Qt::UserRole;
+constexpr int kTypeRole = Qt::UserRole, kMineRole = Qt::UserRole + 1, kUpdateRole = Qt::UserRole + 2; // what to insert; the entry's, the composite's name
+constexpr const char* kScript = "Script";
 
 QString translated(const char* text) {
     return QCoreApplication::translate("celloom::ui::Palette", text);
@@ -63,11 +66,23 @@ protected:
 
 } // namespace
 
-std::vector<PaletteEntry> paletteEntries(const graph::Document* document, bool isChinese) {
+std::vector<PaletteEntry> paletteEntries(const graph::Document* document, bool isChinese, const std::vector<library::Entry>& mine,
+                                         const std::vector<library::CopyStatus>& copies) {
     std::vector<PaletteEntry> out;
     if (document)
-        for (const auto& [name, graph] : document->composites)
-            out.push_back({fromUtf8(name), translated(QT_TRANSLATE_NOOP("celloom::ui::Palette", "In this model")), fromUtf8(graph.note), QStringLiteral("accent")});
+        for (const auto& [name, graph] : document->composites) {
+            PaletteEntry entry{fromUtf8(name), translated(QT_TRANSLATE_NOOP("celloom::ui::Palette", "In this model")), fromUtf8(graph.note), QStringLiteral("accent")};
+            for (const library::CopyStatus& copy : copies)
+                if (copy.composite == name && !copy.isInsideOthers && (copy.state == library::CopyState::Newer || copy.state == library::CopyState::EditedAndNewer)) entry.newest = copy.newest;
+            out.push_back(std::move(entry));
+        }
+    const QString myCells = translated(QT_TRANSLATE_NOOP("celloom::ui::Palette", "My cells"));
+    for (const library::Entry& entry : mine)
+        out.push_back({fromUtf8(entry.name), myCells, fromUtf8(entry.summary()) + QLatin1Char('\n') + translated(QT_TRANSLATE_NOOP("celloom::ui::Palette", "Version %1")).arg(entry.version),
+                       QStringLiteral("accent"), true, MyCells::keyOf(entry.name)});
+    const catalog::CellType* script = catalog::find(kScript);
+    out.push_back({translated(QT_TRANSLATE_NOOP("celloom::ui::Palette", "Script cell…")), myCells, fromUtf8(isChinese ? script->summaryZh : script->summary), QStringLiteral("slate"), false,
+                   QLatin1String(kScript)});
     for (const catalog::CellType& type : catalog::all())
         out.push_back({fromUtf8(type.name), groupName(type.category),
                        fromUtf8(isChinese && !type.summaryZh.empty() ? type.summaryZh : type.summary), QLatin1String(categoryColor(type.category))});
@@ -110,6 +125,9 @@ Palette::Palette(Services& services, QWidget* parent) : QFrame(parent), m_servic
     m_search->setClearButtonEnabled(true);
     m_search->installEventFilter(this);
     m_tree = new TypeTree(this);
+    m_tree->installEventFilter(this);
+    m_tree->setContextMenuPolicy(Qt::CustomContextMenu);
+    connect(m_tree, &QWidget::customContextMenuRequested, this, &Palette::showMenu);
     m_tree->setHeaderHidden(true);
     m_tree->setIndentation(10);
     m_tree->setRootIsDecorated(false);
@@ -132,7 +150,24 @@ Palette::Palette(Services& services, QWidget* parent) : QFrame(parent), m_servic
 }
 
 void Palette::setDocument(const graph::Document* document) {
-    m_entries = paletteEntries(document, m_services.language.isChinese());
+    m_document = document ? std::optional(*document) : std::nullopt;
+    rebuild();
+}
+
+void Palette::setMine(const std::vector<library::Entry>& entries) {
+    m_mine = entries;
+    rebuild();
+}
+
+void Palette::setCopies(const std::vector<library::CopyStatus>& copies) {
+    m_copies = copies;
+    rebuild();
+}
+
+void Palette::rebuild() {
+    auto entries = paletteEntries(m_document ? &*m_document : nullptr, m_services.language.isChinese(), m_mine, m_copies);
+    if (entries == m_entries) return; // one may be walking through the list
+    m_entries = std::move(entries);
     fill();
 }
 
@@ -144,6 +179,7 @@ void Palette::focusSearch() {
 void Palette::fill() {
     const QString words = m_search->text();
     const bool isSearching = !words.trimmed().isEmpty();
+    const QVariant chosen = m_tree->currentItem() ? m_tree->currentItem()->data(0, kTypeRole) : QVariant();
     m_tree->clear();
     QTreeWidgetItem* group = nullptr;
     for (const PaletteEntry& entry : searchPalette(m_entries, words)) {
@@ -156,9 +192,12 @@ void Palette::fill() {
             group->setForeground(0, m_services.theme.color("muted"));
         }
         auto* item = isSearching ? new QTreeWidgetItem(m_tree) : new QTreeWidgetItem(group);
-        item->setText(0, entry.type);
-        item->setToolTip(0, entry.summary);
-        item->setData(0, kTypeRole, entry.type);
+        item->setText(0, entry.newest > 0 ? tr("%1 ↑ version %2").arg(entry.type).arg(entry.newest) : entry.type);
+        item->setToolTip(0, entry.newest > 0 ? tr("The library has version %1: right button, Update").arg(entry.newest) : entry.summary);
+        item->setData(0, kTypeRole, entry.key.isEmpty() ? entry.type : entry.key);
+        if (entry.isOfLibrary && !entry.key.isEmpty()) item->setData(0, kMineRole, entry.type);
+        if (entry.newest > 0) item->setData(0, kUpdateRole, entry.type);
+        if (chosen.isValid() && !isSearching && item->data(0, kTypeRole) == chosen) m_tree->setCurrentItem(item);
         item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsDragEnabled);
         QPixmap stripe(6, 14);
         stripe.fill(m_services.theme.color(entry.color.toLatin1().constData()));
@@ -176,8 +215,29 @@ void Palette::insertCurrent() {
     m_search->clear();
 }
 
+void Palette::showMenu(const QPoint& position) {
+    const QTreeWidgetItem* item = m_tree->itemAt(position);
+    if (!item || item->data(0, kTypeRole).toString().isEmpty()) return;
+    auto* menu = new QMenu(this);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    connect(menu->addAction(tr("Insert")), &QAction::triggered, this, &Palette::insertCurrent);
+    if (const QString name = item->data(0, kMineRole).toString(); !name.isEmpty())
+        connect(menu->addAction(tr("Remove from My cells…")), &QAction::triggered, this, [this, name] { Q_EMIT removeRequested(name); });
+    if (const QString name = item->data(0, kUpdateRole).toString(); !name.isEmpty())
+        connect(menu->addAction(tr("Update to the library's version")), &QAction::triggered, this, [this, name] { Q_EMIT updateRequested(name); });
+    menu->popup(m_tree->viewport()->mapToGlobal(position));
+}
+
 /// Up and down walk through what was found without leaving the search line.
 bool Palette::eventFilter(QObject* watched, QEvent* event) {
+    const bool isKey = event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride;
+    if (watched == m_tree && isKey && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Delete) {
+        event->accept(); // and not the canvas' shortcut
+        if (event->type() == QEvent::ShortcutOverride) return true;
+        const QString name = m_tree->currentItem() ? m_tree->currentItem()->data(0, kMineRole).toString() : QString();
+        if (!name.isEmpty()) Q_EMIT removeRequested(name);
+        return true;
+    }
     if (watched == m_search && event->type() == QEvent::KeyPress) {
         const int key = static_cast<QKeyEvent*>(event)->key();
         if (key == Qt::Key_Down || key == Qt::Key_Up) {
@@ -190,7 +250,9 @@ bool Palette::eventFilter(QObject* watched, QEvent* event) {
 
 void Palette::changeEvent(QEvent* event) {
     QFrame::changeEvent(event);
-    if (event->type() == QEvent::LanguageChange) m_texts.refresh();
+    if (event->type() != QEvent::LanguageChange) return;
+    m_texts.refresh();
+    rebuild();
 }
 
 } // namespace celloom::ui

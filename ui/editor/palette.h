@@ -1,12 +1,15 @@
-// The cell types to build with: the catalogue by category, the document's composites, the standard library. Search, drag, or Enter inserts.
+// The cell types to build with: the document's composites, My cells, the catalogue by category, the standard library. Search, drag, or Enter inserts.
 #pragma once
 
 #include "models/graph/document.h"
+#include "models/library/update.h"
 #include "ui/common/texts.h"
 
 #include <QFrame>
 #include <QString>
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 class QLineEdit;
@@ -24,9 +27,13 @@ struct PaletteEntry {
     QString summary; // one sentence
     QString color;   // of its stripe, by name in the theme
     bool isOfLibrary = false;
+    QString key = {};           // what insertRequested() says; empty: the type
+    std::int64_t newest = 0;    // of a copy in the document: the newer version that its library has
+    bool operator==(const PaletteEntry&) const = default;
 };
-/// All of them, sorted by group as they are shown.
-std::vector<PaletteEntry> paletteEntries(const graph::Document* document, bool isChinese);
+/// All of them, sorted by group as they are shown. `mine`: the workspace's library.
+std::vector<PaletteEntry> paletteEntries(const graph::Document* document, bool isChinese, const std::vector<library::Entry>& mine = {},
+                                         const std::vector<library::CopyStatus>& copies = {});
 /// Those that a search finds, the best first: names that begin with the words, names that hold them, then summaries.
 std::vector<PaletteEntry> searchPalette(const std::vector<PaletteEntry>& entries, const QString& words);
 
@@ -35,10 +42,15 @@ class Palette : public QFrame {
 public:
     explicit Palette(Services& services, QWidget* parent = nullptr);
     void setDocument(const graph::Document* document);
+    void setMine(const std::vector<library::Entry>& entries);
+    /// How the composites of the document stand to their libraries.
+    void setCopies(const std::vector<library::CopyStatus>& copies);
     void focusSearch();
 
 Q_SIGNALS:
-    void insertRequested(const QString& type); // double click or Enter
+    void insertRequested(const QString& type);      // double click or Enter
+    void removeRequested(const QString& name);      // an entry of My cells
+    void updateRequested(const QString& composite); // of the document
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -47,12 +59,17 @@ protected:
 private:
     void fill();
     void insertCurrent();
+    void rebuild();
+    void showMenu(const QPoint& position);
 
     Services& m_services;
     Texts m_texts;
     QLineEdit* m_search;
     QTreeWidget* m_tree;
     std::vector<PaletteEntry> m_entries;
+    std::optional<graph::Document> m_document;
+    std::vector<library::Entry> m_mine;
+    std::vector<library::CopyStatus> m_copies;
 };
 
 } // namespace celloom::ui
