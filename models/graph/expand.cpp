@@ -189,7 +189,7 @@ private:
             if (found != fed.end())
                 outputs[i] = found->second;
             else
-                m_problems.error(context.path, "The output " + graph.outputs[i].name + " has no wire.", "Wire a cell's output to it.");
+                m_problems.error(context.path, "The output " + graph.outputs[i].name + kHasNoWire, "Wire a cell's output to it.");
         }
         return outputs;
     }
@@ -277,7 +277,7 @@ private:
             inputs.push_back(found == fed.end() ? kUnwired : found->second);
             isPoisoned = isPoisoned || inputs.back() == kPoisoned;
             if (inputs.back() == kUnwired && !port.isOptional)
-                m_problems.error(path, "The input " + port.name + " has no wire.", "Wire something to it.");
+                m_problems.error(path, "The input " + port.name + kHasNoWire, "Wire something to it.");
             if (inputs.back() < 0) continue;
             const ValueInfo& value = m_model.values[static_cast<std::size_t>(inputs.back())];
             if (value.dtype != port.dtype)
@@ -339,7 +339,7 @@ private:
         for (const catalog::ParamDef& def : type.params) {
             const auto given = cell.params.find(def.name);
             if (given == cell.params.end() && !def.standard) {
-                m_problems.error(path, type.name + " needs the parameter " + def.name + ".", def.help, def.name);
+                m_problems.error(path, type.name + kNeedsParameter + def.name + ".", def.help, def.name);
                 continue;
             }
             auto value = resolveParam(def, given == cell.params.end() ? *def.standard : given->second, scope);

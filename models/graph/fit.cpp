@@ -10,19 +10,6 @@
 namespace celloom::graph {
 namespace {
 
-/// The name of the one hyper-parameter of this size, or the number.
-ParamValue inWords(std::int64_t size, const Scope& scope) {
-    std::string name;
-    for (const auto& [known, value] : scope) {
-        const auto* number = std::get_if<std::int64_t>(&value);
-        if (!number || *number != size) continue;
-        if (!name.empty()) return size;
-        name = known;
-    }
-    if (name.empty()) return size;
-    return name;
-}
-
 /// Whether the shape rule takes the inputs; else which parameter it wants otherwise, which may be none.
 struct Answer {
     bool isFit = false;
@@ -68,7 +55,7 @@ void fitPrimitive(Cell& cell, const catalog::CellType& type, const std::map<std:
             return after.isFit || (!after.wrong.empty() && after.wrong != answer.wrong);
         });
         if (right == sizes.end()) return;
-        cell.params[answer.wrong] = inWords(*right, scope);
+        cell.params[answer.wrong] = sizeInWords(*right, scope);
     }
 }
 
@@ -79,12 +66,24 @@ void fitComposite(Cell& cell, const Graph& inner, const std::map<std::string, Sh
         for (std::size_t i = 0; i < port.shape.size(); ++i) {
             const Dim& dim = known->second[i];
             const bool isHyper = std::any_of(inner.hyper.begin(), inner.hyper.end(), [&](const HyperParameter& hyper) { return hyper.name == port.shape[i]; });
-            if (isHyper && dim.symbol.empty()) cell.params.try_emplace(port.shape[i], inWords(dim.number, scope));
+            if (isHyper && dim.symbol.empty()) cell.params.try_emplace(port.shape[i], sizeInWords(dim.number, scope));
         }
     }
 }
 
 } // namespace
+
+ParamValue sizeInWords(std::int64_t size, const Scope& scope) {
+    std::string name;
+    for (const auto& [known, value] : scope) {
+        const auto* number = std::get_if<std::int64_t>(&value);
+        if (!number || *number != size) continue;
+        if (!name.empty()) return size;
+        name = known;
+    }
+    if (name.empty()) return size;
+    return name;
+}
 
 void fitToInputs(Document& document, const GraphName& graph, const std::string& cell, const std::map<std::string, Shape>& inputs, const Scope& scope) {
     Graph* owner = graphOf(document, graph);

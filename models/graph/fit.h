@@ -14,4 +14,7 @@ namespace celloom::graph {
 /// they are known, `scope` the hyper-parameters of the cell's graph: where one alone has the size, the cell takes its name.
 void fitToInputs(Document& document, const GraphName& graph, const std::string& cell, const std::map<std::string, Shape>& inputs, const Scope& scope);
 
+/// A size as the name of the one hyper-parameter that has it, or as the number.
+ParamValue sizeInWords(std::int64_t size, const Scope& scope);
+
 } // namespace celloom::graph

@@ -43,6 +43,10 @@ private:
     std::size_t m_errors = 0, m_warnings = 0;
 };
 
+/// How problems are worded that say what is still to come rather than what is wrong: isStillMissing() knows them by it.
+inline constexpr const char* kHasNoWire = " has no wire.";
+inline constexpr const char* kNeedsParameter = " needs the parameter ";
+
 /// The path of a cell inside the graph at `path` (empty: the main graph).
 inline std::string below(const std::string& path, const std::string& name) {
     return path.empty() ? name : path + "." + name;

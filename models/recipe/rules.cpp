@@ -2,6 +2,7 @@
 
 #include "models/base/text.h"
 #include "models/catalog/catalog.h"
+#include "models/recipe/rule_edits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -227,14 +228,6 @@ void apply(const Rule& rule, const graph::CellInstance& cell, Treatment& treatme
     if (rule.saveWhole) treatment.saveWhole = *rule.saveWhole;
 }
 
-/// Recomputation is a matter of whole layers, so that such a rule may name one.
-bool saysOnlyRecompute(const Rule& rule) {
-    Rule bare;
-    bare.pattern = rule.pattern;
-    bare.recompute = rule.recompute;
-    return rule.recompute && bare == rule;
-}
-
 } // namespace
 
 Result<TreatmentTable> resolve(const graph::ExpandedModel& model, const std::vector<Rule>& rules) {
@@ -249,20 +242,17 @@ Status resolveOnto(TreatmentTable& table, const graph::ExpandedModel& model, con
     for (std::size_t r = 0; r < rules.size(); ++r) {
         const Rule& rule = rules[r];
         const std::string place = "rules[" + std::to_string(r) + "]";
-        const auto pattern = PathPattern::parse(rule.pattern);
-        if (!pattern) return fail(pattern.error().message, pattern.error().hint, place);
-        const auto below = PathPattern::parse(rule.pattern + ".**");
-        const bool takesGroups = below && saysOnlyRecompute(rule);
-        std::size_t matched = 0, adaptable = 0;
-        for (std::size_t i = 0; i < model.cells.size(); ++i) {
-            const std::string& path = model.cells[i].path;
-            if (!pattern->matches(path) && !(takesGroups && below->matches(path))) continue;
-            ++matched;
+        const auto reached = cellsOf(model, rule);
+        if (!reached) return fail(reached.error().message, reached.error().hint, place);
+        std::size_t adaptable = 0;
+        for (const std::size_t i : *reached) {
             adaptable += takesAdapter(model.cells[i]) ? 1 : 0;
             apply(rule, model.cells[i], table.cells[i]);
         }
+        const std::size_t matched = reached->size();
         if (matched > 0 && (!rule.lora || adaptable > 0)) continue;
         const std::string names = joined(foldedNames(model, rule.lora ? Cells::TakingAdapters : Cells::All), 40);
+        const auto below = PathPattern::parse(rule.pattern + ".**");
         const bool isGroup =
             matched == 0 && std::any_of(model.cells.begin(), model.cells.end(),
                                         [&](const graph::CellInstance& cell) { return below && below->matches(cell.path); });

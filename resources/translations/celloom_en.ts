@@ -224,6 +224,23 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::TreatmentRows</name>
+        <message numerus="yes">
+            <source>Rule %1 reaches %n cell(s)</source>
+            <translation>
+                <numerusform>Rule %1 reaches %n cell</numerusform>
+                <numerusform>Rule %1 reaches %n cells</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>matches %n cell(s)</source>
+            <translation>
+                <numerusform>matches %n cell</numerusform>
+                <numerusform>matches %n cells</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::UnsavedDialog</name>
         <message numerus="yes">
             <source>%n models have unsaved changes:</source>

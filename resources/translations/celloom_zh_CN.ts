@@ -379,6 +379,68 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::CostTab</name>
+        <message>
+            <source>Costs of the model</source>
+            <translation>模型的开销</translation>
+        </message>
+        <message>
+            <source>Fold repeats</source>
+            <translation>折叠重复单元</translation>
+        </message>
+        <message>
+            <source>One row for all instances of a repeated cell</source>
+            <translation>重复单元的所有实例合为一行</translation>
+        </message>
+        <message>
+            <source>Together %1 parameters, %2 FLOPs a token, activations %3, weights %4, for batch %5 × sequence %6</source>
+            <translation>共 %1 参数，每词元 %2 FLOPs，激活 %3，权重 %4，按批大小 %5 × 序列长度 %6 计</translation>
+        </message>
+        <message>
+            <source>as it was before the problems</source>
+            <translation>为问题出现之前的数值</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::CostTreeModel</name>
+        <message>
+            <source>Of one forward pass; a product and a sum are two</source>
+            <translation>一次前向计算；一次乘加计为两次</translation>
+        </message>
+        <message>
+            <source>Kept for the backward pass, in the type of the run&apos;s precision</source>
+            <translation>为反向传播保留，按运行的精度类型计</translation>
+        </message>
+        <message>
+            <source>In float32, as they are kept while training</source>
+            <translation>以 float32 计，即训练中保存的形式</translation>
+        </message>
+        <message>
+            <source>Cell</source>
+            <translation>单元</translation>
+        </message>
+        <message>
+            <source>Type</source>
+            <translation>类型</translation>
+        </message>
+        <message>
+            <source>Parameters</source>
+            <translation>参数</translation>
+        </message>
+        <message>
+            <source>FLOPs a token</source>
+            <translation>每词元 FLOPs</translation>
+        </message>
+        <message>
+            <source>Activations</source>
+            <translation>激活</translation>
+        </message>
+        <message>
+            <source>Weights</source>
+            <translation>权重</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::DocumentTabs</name>
         <message>
             <source>Open models</source>
@@ -903,8 +965,92 @@
             <translation>问题 %1</translation>
         </message>
         <message>
-            <source>What is wrong with the model; F8 goes from one to the next</source>
-            <translation>模型存在的问题；按 F8 逐个查看</translation>
+            <source>Wire %1 to %2</source>
+            <translation>将 %1 连接到 %2</translation>
+        </message>
+        <message>
+            <source>Remove the wire from %1 to %2</source>
+            <translation>移除从 %1 到 %2 的连线</translation>
+        </message>
+        <message>
+            <source>Move the wire from %1 to %2</source>
+            <translation>将连线从 %1 移到 %2</translation>
+        </message>
+        <message>
+            <source>Join both with an Add</source>
+            <translation>用 Add 合并两者</translation>
+        </message>
+        <message>
+            <source>Set %1 to %2</source>
+            <translation>将 %1 设为 %2</translation>
+        </message>
+        <message>
+            <source>Remove %1</source>
+            <translation>移除 %1</translation>
+        </message>
+        <message>
+            <source>Write %2 for %1</source>
+            <translation>将 %1 改写为 %2</translation>
+        </message>
+        <message>
+            <source>Make %1 of type %2</source>
+            <translation>将 %1 的类型改为 %2</translation>
+        </message>
+        <message>
+            <source>Take %1 from the library</source>
+            <translation>从库中取用 %1</translation>
+        </message>
+        <message>
+            <source>Rename %1 to %2</source>
+            <translation>将 %1 重命名为 %2</translation>
+        </message>
+        <message>
+            <source>Do not repeat %1</source>
+            <translation>不重复 %1</translation>
+        </message>
+        <message>
+            <source>Declare %1 as %2</source>
+            <translation>将 %1 声明为 %2</translation>
+        </message>
+        <message>
+            <source>Remove the port %1</source>
+            <translation>移除端口 %1</translation>
+        </message>
+        <message>
+            <source>Put %1 between %2 and %3</source>
+            <translation>在 %2 与 %3 之间放入 %1</translation>
+        </message>
+        <message>
+            <source>The model as MindSpore or PyTorch, and classes back into it</source>
+            <translation>以 MindSpore 或 PyTorch 显示模型，也可由类读回模型</translation>
+        </message>
+        <message>
+            <source>Cost</source>
+            <translation>开销</translation>
+        </message>
+        <message>
+            <source>Where parameters, FLOPs and memory sit</source>
+            <translation>参数、计算量与内存的分布</translation>
+        </message>
+        <message>
+            <source>What is wrong with the model; F8 goes from one to the next, Ctrl+. mends</source>
+            <translation>模型存在的问题；按 F8 逐个查看，按 Ctrl+. 修复</translation>
+        </message>
+        <message>
+            <source>Batch %1 × sequence %2 needs about %3 of memory; this machine has %4 free.</source>
+            <translation>批大小 %1 × 序列长度 %2 约需 %3 内存；本机空闲 %4。</translation>
+        </message>
+        <message>
+            <source>Smaller batches, accumulated, give the same steps.</source>
+            <translation>减小批大小并累积梯度，每步结果相同。</translation>
+        </message>
+        <message>
+            <source>Train</source>
+            <translation>训练</translation>
+        </message>
+        <message>
+            <source>Accumulate %1 × batch %2</source>
+            <translation>累积 %1 × 批大小 %2</translation>
         </message>
     </context>
     <context>
@@ -2145,12 +2291,12 @@
             <translation>Ctrl+. 可执行：%1</translation>
         </message>
         <message>
-            <source>%1, or something else that mends it (Ctrl+.)</source>
-            <translation>%1，或选择其他修复 (Ctrl+.)</translation>
-        </message>
-        <message>
             <source>%1 (Ctrl+.)</source>
             <translation>%1 (Ctrl+.)</translation>
+        </message>
+        <message>
+            <source>Something else that mends it</source>
+            <translation>其他修复办法</translation>
         </message>
     </context>
     <context>
@@ -3668,6 +3814,145 @@
         <message>
             <source>the model ended the text at once</source>
             <translation>模型立即结束了文本</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::TreatmentRows</name>
+        <message>
+            <source>Freeze</source>
+            <translation>冻结</translation>
+        </message>
+        <message>
+            <source>Train</source>
+            <translation>训练</translation>
+        </message>
+        <message>
+            <source>LoRA adapter</source>
+            <translation>LoRA 适配器</translation>
+        </message>
+        <message>
+            <source>Compute in float32</source>
+            <translation>以 float32 计算</translation>
+        </message>
+        <message>
+            <source>Compute in bfloat16</source>
+            <translation>以 bfloat16 计算</translation>
+        </message>
+        <message>
+            <source>Compute in float16</source>
+            <translation>以 float16 计算</translation>
+        </message>
+        <message>
+            <source>Recompute</source>
+            <translation>重计算</translation>
+        </message>
+        <message>
+            <source>Do not recompute</source>
+            <translation>不重计算</translation>
+        </message>
+        <message>
+            <source>Learning rate ×</source>
+            <translation>学习率 ×</translation>
+        </message>
+        <message>
+            <source>Weight decay</source>
+            <translation>权重衰减</translation>
+        </message>
+        <message>
+            <source>Train the bias</source>
+            <translation>训练偏置</translation>
+        </message>
+        <message>
+            <source>Learn whole, in the adapter&apos;s file</source>
+            <translation>整体训练，存入适配器文件</translation>
+        </message>
+        <message>
+            <source>Pipeline stage</source>
+            <translation>流水线阶段</translation>
+        </message>
+        <message>
+            <source>By the recipe&apos;s LoRA section everything is frozen but the adapters that it names; rules come after it.</source>
+            <translation>按配方的 LoRA 部分，除其指定的适配器外全部冻结；规则在其后生效。</translation>
+        </message>
+        <message>
+            <source>Recomputed by train.recompute; rules come after it.</source>
+            <translation>由 train.recompute 重计算；规则在其后生效。</translation>
+        </message>
+        <message>
+            <source>Rule %1</source>
+            <translation>规则 %1</translation>
+        </message>
+        <message>
+            <source>Remove this rule from the recipe</source>
+            <translation>从配方中移除此规则</translation>
+        </message>
+        <message>
+            <source>Remove rule %1</source>
+            <translation>移除规则 %1</translation>
+        </message>
+        <message numerus="yes">
+            <source>Rule %1 reaches %n cell(s)</source>
+            <translation>
+                <numerusform>规则 %1 作用于 %n 个单元</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>overridden here by a later one</source>
+            <translation>在此被后面的规则覆盖</translation>
+        </message>
+        <message>
+            <source>New rule…</source>
+            <translation>新建规则…</translation>
+        </message>
+        <message>
+            <source>Freeze it, give it an adapter, another precision or rate: as a rule of the recipe</source>
+            <translation>冻结、加适配器、改精度或学习率：写成配方的一条规则</translation>
+        </message>
+        <message>
+            <source>What the rule gives</source>
+            <translation>规则的内容</translation>
+        </message>
+        <message>
+            <source>Value</source>
+            <translation>值</translation>
+        </message>
+        <message>
+            <source>For which cells</source>
+            <translation>作用于哪些单元</translation>
+        </message>
+        <message>
+            <source>In all repeats</source>
+            <translation>所有重复实例</translation>
+        </message>
+        <message>
+            <source>The whole model</source>
+            <translation>整个模型</translation>
+        </message>
+        <message>
+            <source>This one alone</source>
+            <translation>仅此一个</translation>
+        </message>
+        <message>
+            <source>A pattern</source>
+            <translation>按模式</translation>
+        </message>
+        <message>
+            <source>Pattern of paths</source>
+            <translation>路径模式</translation>
+        </message>
+        <message>
+            <source>* stands for one name, ** for any number of them, {3..5} for a range, {a,b} for either</source>
+            <translation>* 代表一个名称，** 代表任意多个，{3..5} 代表范围，{a,b} 代表二者之一</translation>
+        </message>
+        <message>
+            <source>Add the rule</source>
+            <translation>添加规则</translation>
+        </message>
+        <message numerus="yes">
+            <source>matches %n cell(s)</source>
+            <translation>
+                <numerusform>匹配 %n 个单元</numerusform>
+            </translation>
         </message>
     </context>
     <context>

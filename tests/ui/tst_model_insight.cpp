@@ -5,19 +5,26 @@
 #include "services_bench.h"
 #include "ui/common/format.h"
 #include "ui/editor/code_import.h"
+#include "ui/editor/cost_tree.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/insight.h"
 #include "ui/editor/model_page.h"
 #include "ui/editor/problems_tab.h"
 #include "ui/train/script_editor.h"
 
+#include <QAbstractItemModelTester>
 #include <QClipboard>
+#include <QComboBox>
 #include <QFileInfo>
 #include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
+#include <QSortFilterProxyModel>
 #include <QTest>
 #include <QTextBlock>
 #include <QToolButton>
+#include <QTreeView>
 #include <QTreeWidget>
 
 using namespace celloom;
@@ -94,11 +101,15 @@ class TestModelInsight : public QObject {
 private Q_SLOTS:
     void thePanelRemembersItsTabAndHeight();
     void aProblemLeadsToItsCell();
+    void aProblemIsMendedByItsButton();
+    void aProblemIsMendedByTheKeyboard();
     void theCodeFollowsEditsAndTheChosenCell();
     void aLineOfTheCodeChoosesItsCell();
     void pastedClassesBecomeACell();
     void editedCodeReplacesTheModelInOneStep();
     void refusedCodeKeepsItsTextAndShowsThePlace();
+    void costsAreSummedAndLinkedWithTheCanvas();
+    void aRuleIsMadeAndRemovedInTheInspector();
     void whatLooksLikeCode();
 };
 
@@ -140,6 +151,36 @@ void TestModelInsight::aProblemLeadsToItsCell() {
     editor.view->choose(std::nullopt);
     QTest::mouseClick(editor.problems()->viewport(), Qt::LeftButton, {}, editor.problems()->visualItemRect(editor.problems()->topLevelItem(0)).center());
     QCOMPARE(editor.view->chosenCells(), std::set<std::string>{toUtf8(editor.problems()->topLevelItem(0)->text(1))});
+}
+
+void TestModelInsight::aProblemIsMendedByItsButton() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    editor.clickTab("problems");
+    const std::string before = graph::toJson(editor.document());
+    QVERIFY(editor.bench.model.edit(QStringLiteral("x"), [](graph::Document& document) { return graph::setParam(document, "", "norm", "dim", std::string("hiden")); }));
+    QToolButton* button = nullptr;
+    QTRY_VERIFY((button = editor.page->findChild<QToolButton*>(QStringLiteral("mend:0"))));
+    QCOMPARE(button->accessibleName(), QStringLiteral("Set dim to hidden"));
+    QTest::mouseClick(button, Qt::LeftButton);
+    QTRY_COMPARE(editor.problems()->topLevelItemCount(), 0);
+    QCOMPARE(editor.bench.model.undoStack().undoText(), QStringLiteral("Set dim to hidden"));
+    QCOMPARE(graph::toJson(editor.document()), before);
+}
+
+void TestModelInsight::aProblemIsMendedByTheKeyboard() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    editor.clickTab("problems");
+    const graph::Wire wire{{"norm", "out"}, {"lm_head", "x"}};
+    QVERIFY(editor.bench.model.edit(QStringLiteral("x"), [&](graph::Document& document) { return graph::removeWire(document, "", wire); }));
+    QTRY_VERIFY(editor.page->findChild<QToolButton*>(QStringLiteral("mend:0")));
+    editor.problems()->setFocus();
+    QTest::keyClick(editor.problems(), Qt::Key_Period, Qt::ControlModifier);
+    if (auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget())) QTest::keyClick(menu, Qt::Key_Return); // several are offered, best first
+    QTRY_COMPARE(editor.problems()->topLevelItemCount(), 0);
+    const auto& wires = editor.document().main.wires;
+    QVERIFY(std::find(wires.begin(), wires.end(), wire) != wires.end());
 }
 
 void TestModelInsight::theCodeFollowsEditsAndTheChosenCell() {
@@ -236,6 +277,97 @@ void TestModelInsight::refusedCodeKeepsItsTextAndShowsThePlace() {
     QTest::keyClicks(editor.code, QStringLiteral("nn.ReLU()"));
     QTest::mouseClick(editor.page->findChild<QPushButton*>(QStringLiteral("code:insert")), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(editor.document().composites.contains("A"), 30000);
+}
+
+void TestModelInsight::costsAreSummedAndLinkedWithTheCanvas() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    editor.clickTab("cost");
+    auto* tree = editor.page->findChild<QTreeView*>(QStringLiteral("cost tree"));
+    QTRY_VERIFY(tree->model()->rowCount() > 0);
+    const ModelAnalysisPtr analysis = editor.bench.analyser.latest();
+    CostTreeModel model;
+    const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    for (const bool isFolded : {true, false}) {
+        model.setAnalysis(analysis, isFolded);
+        // parts are the whole
+        double parameters = 0, flops = 0;
+        for (int row = 0; row < model.rowCount(); ++row) {
+            parameters += model.index(row, CostTreeModel::Parameters).data(CostTreeModel::SortRole).toDouble();
+            flops += model.index(row, CostTreeModel::Flops).data(CostTreeModel::SortRole).toDouble();
+        }
+        QCOMPARE(parameters, static_cast<double>(analysis->expansion.model.parameterCount()));
+        const double tokens = static_cast<double>(analysis->batch * analysis->sequence);
+        QVERIFY(qAbs(flops - graph::total(analysis->costs).forwardFlops / tokens) < 1e-6 * flops);
+        QVERIFY(model.indexOf("layers.1.mlp.gate_proj").isValid());
+        QVERIFY(!model.indexOf("nowhere").isValid());
+    }
+    const QModelIndex layers = model.indexOf("layers"); // instance by instance
+    QCOMPARE(model.rowCount(layers), 4);
+    QCOMPARE(model.index(1, 0, layers).data(CostTreeModel::PathRole).toString(), QStringLiteral("layers.1"));
+    model.setAnalysis(analysis, true);
+    QCOMPARE(model.indexOf("layers").data().toString(), QStringLiteral("layers  ×4"));
+    // a row chooses its cell, wherever it is
+    const auto* sorted = qobject_cast<QSortFilterProxyModel*>(tree->model());
+    const QModelIndex inside = sorted->mapFromSource(editor.page->findChild<CostTreeModel*>()->indexOf("layers.0.mlp.gate_proj"));
+    QVERIFY(inside.isValid());
+    for (QModelIndex above = inside.parent(); above.isValid(); above = above.parent()) tree->expand(above);
+    tree->scrollTo(inside);
+    QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualRect(inside).center());
+    QCOMPARE(editor.view->level().prefix, std::string("layers.0.mlp."));
+    QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"gate_proj"});
+    // and the other way
+    editor.view->setFocus();
+    editor.view->chooseCells({"up_proj"});
+    QCOMPARE(tree->currentIndex().data(CostTreeModel::PathRole).toString(), QStringLiteral("layers.0.mlp.up_proj"));
+    QVERIFY(editor.page->findChild<QLabel*>(QStringLiteral("cost total"))->text().contains(QStringLiteral("batch %1 × sequence %2").arg(analysis->batch).arg(analysis->sequence)));
+}
+
+void TestModelInsight::aRuleIsMadeAndRemovedInTheInspector() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    QObject::connect(&editor.bench.recipe, &RecipeDocument::valueChanged, editor.page.get(), &ModelPage::requestAnalysis); // as the window does
+    editor.insight->setOpen(false);
+    editor.clickTab("cost");
+    editor.insight->setOpen(false);
+    Q_EMIT editor.insight->placeRequested({{"layers", 1}, {"mlp", 0}}, "up_proj", true);
+    QCOMPARE(editor.view->level().prefix, std::string("layers.1.mlp."));
+    auto* open = editor.page->findChild<QPushButton*>(QStringLiteral("new rule"));
+    QVERIFY(open);
+    open->setFocus();
+    QTest::keyClick(open, Qt::Key_Space);
+    auto* what = editor.page->findChild<QComboBox*>(QStringLiteral("rule what"));
+    auto* reach = editor.page->findChild<QComboBox*>(QStringLiteral("rule reach"));
+    auto* pattern = editor.page->findChild<QLineEdit*>(QStringLiteral("rule pattern"));
+    auto* count = editor.page->findChild<QLabel*>(QStringLiteral("rule count"));
+    QCOMPARE(pattern->text(), QStringLiteral("layers.*.mlp.up_proj"));
+    QVERIFY(count->text().contains(QLatin1String("4 cell")));
+    QTest::keyClick(reach, Qt::Key_Down);
+    QCOMPARE(pattern->text(), QStringLiteral("layers.1.mlp.up_proj"));
+    QVERIFY(count->text().contains(QLatin1String("1 cell")));
+    QTest::keyClick(reach, Qt::Key_Up);
+    QTest::keyClick(what, Qt::Key_L); // LoRA adapter
+    QCOMPARE(editor.page->findChild<QLineEdit*>(QStringLiteral("rule value"))->text(), QStringLiteral("r=8 alpha=16"));
+    QTest::mouseClick(editor.page->findChild<QPushButton*>(QStringLiteral("add rule")), Qt::LeftButton);
+    QTRY_COMPARE(editor.bench.recipe.recipe().list("rules"), (std::vector<std::string>{"layers.*.mlp.up_proj: lora r=8 alpha=16"}));
+    QTRY_VERIFY(editor.page->findChild<QLineEdit*>(QStringLiteral("rule:0")));
+    // changed in its place; what is wrong is said and not taken
+    auto* line = editor.page->findChild<QLineEdit*>(QStringLiteral("rule:0"));
+    line->setFocus();
+    line->selectAll();
+    QTest::keyClicks(line, QStringLiteral("layers.*.mlp.up_projj: freeze"));
+    QTest::keyClick(line, Qt::Key_Return);
+    QVERIFY(line->property("invalid").toBool());
+    QCOMPARE(editor.bench.recipe.recipe().list("rules").front(), std::string("layers.*.mlp.up_proj: lora r=8 alpha=16"));
+    line->selectAll();
+    QTest::keyClicks(line, QStringLiteral("layers.0.mlp.up_proj: freeze"));
+    QTest::keyClick(line, Qt::Key_Return);
+    QTRY_COMPARE(editor.bench.recipe.recipe().list("rules").front(), std::string("layers.0.mlp.up_proj: freeze"));
+    QTRY_VERIFY(!editor.page->findChild<QLineEdit*>(QStringLiteral("rule:0"))); // it does not reach layer 1
+    Q_EMIT editor.insight->placeRequested({{"layers", 0}, {"mlp", 0}}, "up_proj", true);
+    QTRY_VERIFY(editor.page->findChild<QToolButton*>(QStringLiteral("remove rule:0")));
+    QTest::mouseClick(editor.page->findChild<QToolButton*>(QStringLiteral("remove rule:0")), Qt::LeftButton);
+    QTRY_VERIFY(editor.bench.recipe.recipe().list("rules").empty());
 }
 
 void TestModelInsight::whatLooksLikeCode() {

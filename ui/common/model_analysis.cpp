@@ -88,6 +88,7 @@ ModelAnalysis analyse(const recipe::Recipe& recipe, const DocumentPtr& edited, A
     if (trainsTokenizer && hasVocabulary)
         analysis.vocabularyFollowsTokenizer = overrides->emplace(kVocabulary, recipe.integer("tokenizer.vocab_size")).second;
     analysis.expansion = graph::expand(analysis.document, *overrides);
+    analysis.overrides = *overrides;
     if (analysis.folder && !overrides->empty()) analysis.ownParameters = graph::expand(analysis.document).model.parameterCount();
     if (!analysis.expansion.ok()) return analysis;
     if (depth == AnalysisDepth::Outline) return analysis;

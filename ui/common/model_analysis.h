@@ -15,6 +15,7 @@
 #include <QThread>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -26,6 +27,7 @@ struct ModelAnalysis {
     std::string source; // as the recipe names the model
     std::shared_ptr<const graph::Document> edited; // what stood for it; null: the model was opened
     graph::Document document;
+    std::map<std::string, graph::ParamValue> overrides; // of its hyper-parameters, with which it was expanded
     graph::Expansion expansion;
     std::vector<graph::Cost> costs;           // of one micro-batch, in the order of expansion.model.cells; empty when there are errors
     recipe::TreatmentTable treatment;         // empty when the rules could not be resolved

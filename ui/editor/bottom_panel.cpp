@@ -77,6 +77,7 @@ void BottomPanel::addTab(const QString& key, QWidget* tab, QWidget* tools) {
     if (tools) m_row->insertWidget(m_row->indexOf(m_fold), tools);
     const QString wanted = m_services.settings.value(kTabKey).toString();
     if (index == 0 || key == wanted) choose(index);
+    showTools();
 }
 
 void BottomPanel::setTitle(const QString& key, const QString& title, const QString& tip) {

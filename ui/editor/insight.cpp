@@ -1,10 +1,17 @@
 #include "ui/editor/insight.h"
 
+#include "models/base/machine_memory.h"
 #include "models/graph/edits.h"
+#include "models/recipe/fit_memory.h"
 #include "ui/common/format.h"
+#include "ui/common/recipe_document.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/problems_tab.h"
 #include "ui/shell/services.h"
+
+#include <QCoreApplication>
+#include <QPointer>
+#include <QThreadPool>
 
 #include <algorithm>
 #include <map>
@@ -14,9 +21,49 @@ namespace celloom::ui {
 
 namespace {
 
-const QString kProblems = QStringLiteral("problems"), kCode = QStringLiteral("code");
+constexpr std::size_t kMostMended = 40; // problems for which fixes are looked for
+const QString kProblems = QStringLiteral("problems"), kCode = QStringLiteral("code"), kCost = QStringLiteral("cost");
 
 } // namespace
+
+QString titleOf(const graph::Fix& fix) {
+    using Kind = graph::Fix::Kind;
+    const auto word = [&fix](std::size_t i) { return i < fix.words.size() ? fromUtf8(fix.words[i]) : QString(); };
+    switch (fix.kind) {
+    case Kind::AddWire:
+        return Insight::tr("Wire %1 to %2").arg(word(0), word(1));
+    case Kind::RemoveWire:
+        return Insight::tr("Remove the wire from %1 to %2").arg(word(0), word(1));
+    case Kind::MoveWireEnd:
+        return Insight::tr("Move the wire from %1 to %2").arg(word(0), word(1));
+    case Kind::JoinByAdd:
+        return Insight::tr("Join both with an Add");
+    case Kind::SetValue:
+        return Insight::tr("Set %1 to %2").arg(word(0), word(1));
+    case Kind::RemoveValue:
+        return Insight::tr("Remove %1").arg(word(0));
+    case Kind::RenameValue:
+        return Insight::tr("Write %2 for %1").arg(word(0), word(1));
+    case Kind::SetType:
+        return Insight::tr("Make %1 of type %2").arg(word(0), word(1));
+    case Kind::TakeFromLibrary:
+        return Insight::tr("Take %1 from the library").arg(word(0));
+    case Kind::RemoveCell:
+        return Insight::tr("Remove %1").arg(word(0));
+    case Kind::Rename:
+        return Insight::tr("Rename %1 to %2").arg(word(0), word(1));
+    case Kind::NoRepeat:
+        return Insight::tr("Do not repeat %1").arg(word(0));
+    case Kind::DeclareShape:
+    case Kind::DeclareType:
+        return Insight::tr("Declare %1 as %2").arg(word(0), word(1));
+    case Kind::RemovePort:
+        return Insight::tr("Remove the port %1").arg(word(0));
+    case Kind::PutBetween:
+        return Insight::tr("Put %1 between %2 and %3").arg(word(0), word(1), word(2));
+    }
+    return {};
+}
 
 std::optional<LevelPath> pathToGraph(const graph::Document& document, const std::string& graphName) {
     std::map<std::string, LevelPath> ways{{"", {}}};
@@ -38,18 +85,24 @@ std::optional<LevelPath> pathToGraph(const graph::Document& document, const std:
 }
 
 Insight::Insight(Services& services, QWidget* parent)
-    : BottomPanel(services, parent), m_services(services), m_problems(new ProblemsTab(services, this)), m_code(new CodeTab(services, this)) {
+    : BottomPanel(services, parent), m_services(services), m_problems(new ProblemsTab(services, this)), m_code(new CodeTab(services, this)), m_cost(new CostTab(services, this)) {
     addTab(kProblems, m_problems);
     addTab(kCode, m_code, m_code->tools());
+    addTab(kCost, m_cost, m_cost->tools());
     connect(m_problems, &ProblemsTab::jumpRequested, this, &Insight::jump);
+    connect(m_cost, &CostTab::cellChosen, this, [this](const std::string& path) { choosePath(path, false); });
     connect(m_code, &CodeTab::cellChosen, this, &Insight::chooseCell);
     connect(m_code, &CodeTab::importReady, this, &Insight::importReady);
     connect(m_code, &CodeTab::attentionWanted, this, [this] { showTab(kCode); });
-    const auto refreshFront = [this] { m_code->setInFront(isShown(kCode)); };
+    const auto refreshFront = [this] {
+        m_code->setInFront(isShown(kCode));
+        m_cost->setInFront(isShown(kCost));
+    };
     connect(this, &BottomPanel::shown, this, refreshFront);
     refreshFront();
     m_texts.add([this] {
-        setTitle(kCode, tr("Model as code"));
+        setTitle(kCode, tr("Model as code"), tr("The model as MindSpore or PyTorch, and classes back into it"));
+        setTitle(kCost, tr("Cost"), tr("Where parameters, FLOPs and memory sit"));
         refreshProblems();
     });
 }
@@ -58,7 +111,10 @@ void Insight::setAnalysis(const ModelAnalysisPtr& analysis) {
     m_analysis = analysis;
     const bool isOpen = analysis && !analysis->openError;
     m_code->setDocument(isOpen ? m_services.model.snapshot() : nullptr);
+    m_cost->setAnalysis(analysis);
+    if (!isOpen) m_memory.reset();
     refreshProblems();
+    checkMemory();
 }
 
 void Insight::setPlace(const ModelLevel& level, const LevelPath& path, std::optional<std::size_t> box) {
@@ -68,28 +124,102 @@ void Insight::setPlace(const ModelLevel& level, const LevelPath& path, std::opti
     m_box = isCell ? level.boxes[*box].name : std::string();
     m_boxPath = isCell ? level.prefix + m_box : std::string();
     m_code->setChosen(m_graph, m_box);
+    m_cost->setChosen(m_boxPath);
 }
 
 void Insight::setEditable(bool isEditable) {
+    if (isEditable == m_isEditable) return;
     m_isEditable = isEditable;
     m_code->setEditable(isEditable);
+    m_fixedDocument.reset(); // buttons come or go with the next analysis
 }
 
 // ---- problems ----
 
 void Insight::refreshProblems() {
     std::vector<ProblemRow> rows;
+    std::vector<graph::Problem> shown;
     if (m_analysis && !m_analysis->openError) {
-        for (const graph::Problem& problem : m_analysis->expansion.problems)
+        shown = m_analysis->expansion.problems;
+        std::stable_partition(shown.begin(), shown.end(), [](const graph::Problem& problem) { return problem.severity == graph::Problem::Severity::Error; });
+        for (const graph::Problem& problem : shown)
             rows.push_back({problem.severity == graph::Problem::Severity::Error, fromUtf8(problem.message), fromUtf8(problem.hint),
                             problem.path.empty() ? fromUtf8(m_analysis->document.main.name) : fromUtf8(problem.path), problem.path, {}});
         if (m_analysis->ruleError) rows.push_back({true, fromUtf8(m_analysis->ruleError->message), fromUtf8(m_analysis->ruleError->hint), tr("Rules"), {}, {}});
         if (m_analysis->precisionError)
             rows.push_back({true, fromUtf8(m_analysis->precisionError->message), fromUtf8(m_analysis->precisionError->hint), tr("Precision"), {}, {}});
     }
+    if (m_memory && !shown.empty() && !m_analysis->expansion.ok()) m_memory.reset(); // not known while there are errors
+    if (m_memory) rows.push_back(*m_memory);
+    const bool isKnown = m_fixedDocument == m_services.model.snapshot() && std::equal(shown.begin(), shown.end(), m_shown.begin(), m_shown.end(), [](const auto& a, const auto& b) {
+                             return a.path == b.path && a.message == b.message;
+                         });
+    for (std::size_t i = 0; isKnown && i < shown.size(); ++i) rows[i].remedies = m_problems->rows()[i].remedies; // found already, or being looked for
     const auto count = static_cast<int>(rows.size());
     m_problems->setRows(std::move(rows));
-    setTitle(kProblems, count == 0 ? tr("Problems") : tr("Problems %1").arg(count), tr("What is wrong with the model; F8 goes from one to the next"));
+    setTitle(kProblems, count == 0 ? tr("Problems") : tr("Problems %1").arg(count), tr("What is wrong with the model; F8 goes from one to the next, Ctrl+. mends"));
+    m_shown = std::move(shown);
+    if (!isKnown) findFixes();
+}
+
+/// Each fix is tried on a copy, so that what is offered helps: on another thread, row by row, until the next edit.
+void Insight::findFixes() {
+    if (m_isGivenUp) m_isGivenUp->store(true);
+    m_fixedDocument = m_services.model.snapshot();
+    if (!m_isEditable || m_shown.empty() || !m_analysis) return;
+    m_isGivenUp = std::make_shared<std::atomic<bool>>(false);
+    QThreadPool::globalInstance()->start([panel = QPointer<Insight>(this), analysis = m_analysis, problems = m_shown, isGivenUp = m_isGivenUp] {
+        for (std::size_t row = 0; row < problems.size() && row < kMostMended && !isGivenUp->load(); ++row) {
+            auto fixes = graph::fixesFor(analysis->document, problems[row], analysis->overrides);
+            if (fixes.empty()) continue;
+            QMetaObject::invokeMethod(qApp, [panel, isGivenUp, row, fixes] {
+                if (panel && !isGivenUp->load()) panel->m_problems->setRemedies(row, panel->remediesOf(fixes));
+            });
+        }
+    });
+}
+
+/// What a run needs against what this machine has; smaller batches with accumulation, where these fit.
+void Insight::checkMemory() {
+    if (!m_analysis || !m_analysis->estimate) return; // an outline says nothing of it
+    const recipe::Recipe& recipe = m_services.recipe.recipe();
+    const std::int64_t free = recipe.text("device") == "cuda" ? 0 : machineMemory().available, needed = m_analysis->estimate->peakBytes;
+    if (free <= 0 || needed <= free || !m_isEditable) {
+        if (m_memory) {
+            m_memory.reset();
+            refreshProblems();
+        }
+        return;
+    }
+    m_memory = ProblemRow{false,
+                          tr("Batch %1 × sequence %2 needs about %3 of memory; this machine has %4 free.")
+                              .arg(m_analysis->batch)
+                              .arg(m_analysis->sequence)
+                              .arg(Format::bytes(static_cast<double>(needed)), Format::bytes(static_cast<double>(free))),
+                          tr("Smaller batches, accumulated, give the same steps."), tr("Train"), {}, {}};
+    refreshProblems();
+    QThreadPool::globalInstance()->start([panel = QPointer<Insight>(this), analysis = m_analysis, recipe, free] {
+        const auto fit = recipe::fitMemory(recipe, analysis->expansion.model, free);
+        if (!fit) return;
+        QMetaObject::invokeMethod(qApp, [panel, analysis, fit] {
+            if (!panel || panel->m_analysis != analysis || !panel->m_memory) return;
+            panel->m_memory->remedies = {{tr("Accumulate %1 × batch %2").arg(fit->accumulation).arg(fit->batch), [panel, fit] {
+                                              if (!panel) return;
+                                              panel->m_services.recipe.setValue(QStringLiteral("train.accumulation"), fit->accumulation);
+                                              panel->m_services.recipe.setValue(QStringLiteral("train.batch_size"), fit->batch);
+                                          }}};
+            panel->refreshProblems();
+        });
+    });
+}
+
+std::vector<Remedy> Insight::remediesOf(const std::vector<graph::Fix>& fixes) {
+    std::vector<Remedy> out;
+    for (const graph::Fix& fix : fixes)
+        out.push_back({titleOf(fix), [this, fix] {
+                           if (const Status status = m_services.model.edit(titleOf(fix), fix.apply); !status) Q_EMIT fixRefused(status.error());
+                       }});
+    return out;
 }
 
 void Insight::jump(const std::string& path) {
@@ -102,7 +232,12 @@ void Insight::jump(const std::string& path) {
         Q_EMIT placeRequested({}, {}, true);
         return;
     }
-    if (const auto place = locate(*m_analysis, path)) Q_EMIT placeRequested(place->first, place->second, true);
+    choosePath(path, true);
+}
+
+void Insight::choosePath(const std::string& path, bool isJump) {
+    if (!m_analysis || m_analysis->openError) return;
+    if (const auto place = locate(*m_analysis, path)) Q_EMIT placeRequested(place->first, place->second, isJump);
 }
 
 void Insight::chooseCell(const std::string& graphName, const std::string& cell) {

@@ -5,6 +5,7 @@
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/widgets.h"
+#include "ui/editor/treatment_rows.h"
 #include "ui/shell/language.h"
 #include "ui/shell/services.h"
 
@@ -125,8 +126,8 @@ void Inspector::fill() {
         std::int64_t parameters = 0;
         for (const LevelBox& box : m_level.boxes) parameters += box.parameters;
         addCosts(all, parameters);
-        if (isMain) addWeightSizes(parameters);
-        addTreatment(all);
+        if (isMain && !m_analysis->costs.empty()) addWeightSizes(parameters);
+        addTreatment(all, isMain ? std::string() : m_level.prefix.substr(0, m_level.prefix.size() - 1));
     } else {
         const LevelBox& box = m_level.boxes[*m_box];
         const catalog::CellType* about = box.kind == BoxKind::Cell ? catalog::find(box.type) : nullptr;
@@ -138,7 +139,7 @@ void Inspector::fill() {
         addPorts(box);
         if (!box.instances.empty()) {
             addCosts(box.instances, box.parameters);
-            addTreatment(box.instances);
+            addTreatment(box.instances, box.path);
         }
     }
     m_rows->addStretch(1);
@@ -363,15 +364,23 @@ void Inspector::addTuneButton(const std::string& path, bool hasTokenizer) {
     m_rows->addWidget(button);
 }
 
-void Inspector::addTreatment(const std::vector<std::size_t>& instances) {
-    if (m_analysis->treatment.cells.empty()) return;
+/// How the recipe treats these cells, and by which of its rules.
+void Inspector::addTreatment(const std::vector<std::size_t>& instances, const std::string& path) {
+    if (m_analysis->treatment.cells.empty() && !m_analysis->ruleError) return;
+    if (!recipe::trains(m_services.recipe.recipe())) return;
     addHeading(tr("Treatment"));
     QStringList texts;
     for (const Badge& badge : treatmentBadges(*m_analysis, instances)) texts.append(badge.text);
     auto* label = makeLabel("muted", m_content);
-    label->setText(texts.isEmpty() ? tr("Trained in full, in the run's precision.") : texts.join(QStringLiteral(" · ")));
+    label->setText(m_analysis->ruleError ? Format::error(*m_analysis->ruleError)
+                   : texts.isEmpty()     ? tr("Trained in full, in the run's precision.")
+                                         : texts.join(QStringLiteral(" · ")));
     label->setWordWrap(true);
     m_rows->addWidget(label);
+    TreatmentRows rows(m_content, m_rows, m_analysis, m_services.recipe, m_services.theme);
+    rows.addSources(instances);
+    rows.addRules(instances);
+    rows.addNewRule(path, instances);
 }
 
 void Inspector::changeEvent(QEvent* event) {

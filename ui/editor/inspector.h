@@ -47,7 +47,7 @@ private:
     void addFolder();
     void addTuneButton(const std::string& path, bool hasTokenizer);
     void addStartButton(const families::FolderContents& folder);
-    void addTreatment(const std::vector<std::size_t>& instances);
+    void addTreatment(const std::vector<std::size_t>& instances, const std::string& path);
 
     Services& m_services;
     ModelAnalysisPtr m_analysis;

@@ -4,6 +4,7 @@
 #include "models/catalog/catalog.h"
 #include "models/graph/bring_in.h"
 #include "models/graph/fit.h"
+#include "models/graph/fixes.h"
 #include "models/graph/json.h"
 #include "models/graph/parameters.h"
 #include "models/library/standard.h"
@@ -196,6 +197,7 @@ void ModelPage::connectInsight() {
     onKey(QKeySequence(Qt::Key_F8), [this] { m_insight->goToNextProblem(1); });
     onKey(QKeySequence(Qt::SHIFT | Qt::Key_F8), [this] { m_insight->goToNextProblem(-1); });
     connect(m_insight, &Insight::placeRequested, this, &ModelPage::showPlace);
+    connect(m_insight, &Insight::fixRefused, this, [this](const Error& error) { m_notice->show(Notice::Level::Error, Format::error(error)); });
     connect(m_insight, &Insight::importReady, this, [this](const ImportedCode& code, CodeTab::Target target) {
         std::string added;
         const bool isWhole = target == CodeTab::Target::Model;
@@ -465,8 +467,7 @@ GraphView::Verdict ModelPage::judge(const graph::Wire& wire, bool isThorough) {
             const bool isHere = problem.severity == graph::Problem::Severity::Error && problem.path.compare(0, target.size(), target) == 0;
             const bool isOld = std::any_of(m_analysis->expansion.problems.begin(), m_analysis->expansion.problems.end(),
                                            [&](const graph::Problem& old) { return old.path == problem.path && old.message == problem.message; });
-            const bool isMissing = problem.message.find("has no wire") != std::string::npos; // other ports still wait
-            if (isHere && !isOld && !isMissing) return {false, fromUtf8(problem.message)};
+            if (isHere && !isOld && !graph::isStillMissing(problem)) return {false, fromUtf8(problem.message)}; // other ports still wait
         }
         return {};
     }

@@ -6,6 +6,7 @@
 #include "ui/shell/services.h"
 
 #include <QEvent>
+#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QMenu>
@@ -135,17 +136,30 @@ void ProblemsTab::fillRow(std::size_t row) {
         m_list->removeItemWidget(item, Mend);
         return;
     }
-    auto* button = new QToolButton(m_list);
-    button->setProperty("role", QStringLiteral("link"));
-    button->setObjectName(QStringLiteral("mend:%1").arg(row));
-    button->setFocusPolicy(Qt::NoFocus); // Ctrl+. is the keyboard's way
+    // The button does the best of them, the small one beside it shows the others. Ctrl+. is the keyboard's way to both.
+    auto* holder = new QWidget(m_list);
+    auto* layout = new QHBoxLayout(holder);
+    layout->setContentsMargins(0, 0, kMargin, 0);
+    layout->setSpacing(0);
+    layout->addStretch(1);
     const bool hasMore = about.remedies.size() > 1;
     const QString title = about.remedies.front().title;
-    button->setText(fontMetrics().elidedText(title, Qt::ElideRight, kMendWidth - (hasMore ? 44 : 26)) + (hasMore ? QStringLiteral("  ▾") : QString()));
-    button->setAccessibleName(title);
-    button->setToolTip((hasMore ? tr("%1, or something else that mends it (Ctrl+.)") : tr("%1 (Ctrl+.)")).arg(title));
-    connect(button, &QToolButton::clicked, this, [this, row] { mendRow(row); }, Qt::QueuedConnection); // the row may be gone then
-    m_list->setItemWidget(item, Mend, button);
+    const auto addButton = [&](const QString& name, const QString& text, const QString& said, const QString& tip, const std::function<void()>& run) {
+        auto* button = new QToolButton(holder);
+        button->setProperty("role", QStringLiteral("link"));
+        button->setObjectName(name);
+        button->setFocusPolicy(Qt::NoFocus);
+        button->setText(text);
+        button->setAccessibleName(said);
+        button->setToolTip(tip);
+        connect(button, &QToolButton::clicked, this, run, Qt::QueuedConnection); // the row may be gone then
+        layout->addWidget(button);
+    };
+    addButton(QStringLiteral("mend:%1").arg(row), fontMetrics().elidedText(title, Qt::ElideRight, kMendWidth - 54), title, tr("%1 (Ctrl+.)").arg(title), [this, row] {
+        if (row < m_rows.size() && !m_rows[row].remedies.empty()) std::vector<Remedy>(m_rows[row].remedies).front().run();
+    });
+    if (hasMore) addButton(QStringLiteral("more:%1").arg(row), QStringLiteral("▾"), tr("Something else that mends it"), tr("Something else that mends it"), [this, row] { mendRow(row); });
+    m_list->setItemWidget(item, Mend, holder);
 }
 
 void ProblemsTab::jump(const QTreeWidgetItem* item) {
