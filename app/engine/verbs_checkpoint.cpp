@@ -7,6 +7,7 @@
 #include "models/base/files.h"
 #include "models/base/text.h"
 #include "models/families/families.h"
+#include "models/families/vocabulary.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -176,7 +177,7 @@ Result<Difference> differenceOf(const std::string& name, const at::Tensor& found
 /// Differences by name. The network runs once.
 Result<std::map<std::string, Difference>> compare(const VerifyArguments& arguments, engine::Network& network) {
     CELLOOM_TRY(batch, readBatch(arguments.inputs));
-    if (auto status = checkValues(batch, network.model().hyperInteger("vocab", 0)); !status)
+    if (auto status = checkValues(batch, families::vocabularyOf(network.model())); !status)
         return fail(status.error().message, status.error().hint, arguments.inputs);
     CELLOOM_TRY(reference, engine::TensorFile::open(arguments.expected));
     CELLOOM_TRY(results, network.forward(batch));

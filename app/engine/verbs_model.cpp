@@ -3,6 +3,7 @@
 #include "app/engine/model_options.h"
 #include "engine/checkpoint/safetensors.h"
 #include "models/base/text.h"
+#include "models/families/vocabulary.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -60,7 +61,7 @@ void runForward(const ForwardArguments& arguments, Invocation& invocation) {
     if (!batch) return invocation.fail(batch.error(), protocol::BadInput);
     auto loaded = load(arguments, invocation);
     if (!loaded) return;
-    if (auto status = checkValues(*batch, loaded->network->model().hyperInteger("vocab", 0)); !status)
+    if (auto status = checkValues(*batch, families::vocabularyOf(loaded->network->model())); !status)
         return invocation.fail({status.error().message, status.error().hint, arguments.inputs}, protocol::BadInput);
     std::map<std::string, at::Tensor> results;
     engine::ForwardOptions options;

@@ -8,6 +8,7 @@
 #include "engine/exec/probe_report.h"
 #include "engine/train/recipe_loss.h"
 #include "models/base/text.h"
+#include "models/families/vocabulary.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros_like.h>
@@ -110,7 +111,7 @@ Result<Given> obtain(const ProbeArguments& arguments, const Loaded& loaded) {
                        : !arguments.recipe.empty() ? fromRecipe(arguments, loaded)
                        : !arguments.inputs.empty() ? fromFile(arguments.inputs, loaded)
                                                    : drawBatch(arguments, loaded));
-    CELLOOM_TRY_STATUS(checkValues(given.batch, loaded.network->model().hyperInteger("vocab", 0)));
+    CELLOOM_TRY_STATUS(checkValues(given.batch, families::vocabularyOf(loaded.network->model())));
     return given;
 }
 

@@ -3,6 +3,7 @@
 #include "engine/checkpoint/atomic_folder.h"
 #include "engine/checkpoint/manifest.h"
 #include "models/base/files.h"
+#include "models/families/vocabulary.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
@@ -23,7 +24,7 @@ constexpr std::uint64_t kProbeSeed = 20260101;
 Batch probe(const Network& network) {
     const graph::ExpandedModel& model = network.model();
     Batch batch;
-    batch.inputIds = at::randint(0, model.hyperInteger("vocab", 2), {kProbeRows, std::min(kProbeTokens, model.hyperInteger("max_positions", kProbeTokens))},
+    batch.inputIds = at::randint(0, std::max<std::int64_t>(2, families::vocabularyOf(model)), {kProbeRows, std::min(kProbeTokens, model.hyperInteger("max_positions", kProbeTokens))},
                                  at::detail::createCPUGenerator(kProbeSeed), at::kLong);
     return batch;
 }

@@ -3,6 +3,7 @@
 #include "engine/checkpoint/tensor_table.h"
 #include "models/base/text.h"
 #include "models/families/families.h"
+#include "models/families/vocabulary.h"
 
 #include <algorithm>
 #include <array>
@@ -111,7 +112,7 @@ std::string Mismatches::guessFromShapes() const {
     if (matrices > 0 && transposed == matrices) return "The matrices are transposed: were they saved as [in, out]?";
     for (const Shapes& s : m_shapes) {
         if (s.found.size() != 2 || s.expected.size() != 2 || s.found[1] != s.expected[1] ||
-            s.expected[0] != m_model.hyperInteger("vocab", 0))
+            s.expected[0] != families::vocabularyOf(m_model))
             continue;
         const auto known =
             std::find_if(kVocabularies.begin(), kVocabularies.end(), [&](const Vocabulary& v) { return v.words == s.found[0]; });

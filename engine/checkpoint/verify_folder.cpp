@@ -4,6 +4,7 @@
 #include "engine/checkpoint/weights.h"
 #include "engine/text/tokenizer.h"
 #include "models/base/text.h"
+#include "models/families/vocabulary.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/isfinite.h>
@@ -47,7 +48,7 @@ Status checkTokenizer(const ModelFolder& folder, const graph::ExpandedModel& mod
     if (folder.tokenizer.empty()) return {};
     CELLOOM_TRY(tokenizer, Tokenizer::load(folder.tokenizer));
     report.tokenizerWords = tokenizer->vocabSize();
-    const std::int64_t vocabulary = model.hyperInteger("vocab", 0);
+    const std::int64_t vocabulary = families::vocabularyOf(model);
     if (vocabulary > 0 && report.tokenizerWords > vocabulary)
         return fail("has " + std::to_string(report.tokenizerWords) + " words, the model only " + std::to_string(vocabulary) + ".",
                     "It is the tokenizer of another model.", folder.tokenizer.string());

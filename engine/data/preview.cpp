@@ -5,6 +5,7 @@
 #include "models/base/files.h"
 #include "models/base/text.h"
 #include "models/families/families.h"
+#include "models/families/vocabulary.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -49,7 +50,7 @@ Result<PreparedData> prepare(const recipe::Recipe& recipe, const DataFiles& file
             out.tokenizer = std::move(tokenizer);
         }
         CELLOOM_TRY(model, modelOf(recipe));
-        return prepareTokens(recipe, files, model.hyperInteger("vocab", 0));
+        return prepareTokens(recipe, files, families::vocabularyOf(model));
     }
     CELLOOM_TRY(split, readTextSplit(recipe, files));
     CELLOOM_TRY(tokenizer, obtainTokenizer(recipe, split.train, target));

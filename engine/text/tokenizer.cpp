@@ -267,7 +267,7 @@ Error trainingError(const TokenizerTraining& training, const std::string& said) 
         return {asked + "small for these texts: they have " + std::to_string(least - fixed) + " different characters at coverage " +
                     numberText(training.characterCoverage) + ", and " + std::to_string(fixed) + " pieces stand for marks and single bytes.",
                 "Raise tokenizer.vocab_size to " + std::to_string(least) + " or more, or lower tokenizer.character_coverage.", "tokenizer.vocab_size"};
-    if (const std::int64_t most = numberAfter(said, "<= "); most > 0)
+    if (const std::int64_t most = numberAfter(said, "set it to a value <= "); most > 0)
         return {asked + "large for these texts: they give at most " + std::to_string(most) + ".",
                 "Lower tokenizer.vocab_size to " + std::to_string(most) + " or less, or give more text.", "tokenizer.vocab_size"};
     const std::size_t bracket = said.rfind("] ");

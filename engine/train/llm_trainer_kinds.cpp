@@ -6,6 +6,7 @@
 #include "engine/train/recipe_loss.h"
 #include "models/base/files.h"
 #include "models/base/text.h"
+#include "models/families/vocabulary.h"
 #include "models/recipe/checks.h"
 
 #include <nlohmann/json.hpp>
@@ -129,7 +130,7 @@ Status LLMTrainer::readMeasuredData() {
     }
     if (m_files.areInstructions) return readMeasuredConversations();
     if (!m_files.areTokens) return readMeasuredText();
-    return readMeasuredRows(prepareTokens(m_recipe, m_files, m_network->model().hyperInteger("vocab", 0)));
+    return readMeasuredRows(prepareTokens(m_recipe, m_files, families::vocabularyOf(m_network->model())));
 }
 
 Status LLMTrainer::readMeasuredRows(Result<PreparedData> data) {

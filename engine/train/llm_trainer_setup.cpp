@@ -11,6 +11,7 @@
 #include "models/base/files.h"
 #include "models/base/text.h"
 #include "models/families/families.h"
+#include "models/families/vocabulary.h"
 #include "models/graph/json.h"
 #include "models/recipe/checks.h"
 #include "models/recipe/lora.h"
@@ -29,7 +30,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kBaselineRows = 200000; // bounds the yardstick's time and memory on large corpora
-constexpr const char* kVocabulary = "vocab";   // the hyper-parameter's name in every family's graph
 constexpr std::array kFixedFields{"seed",          "train.batch_size", "train.accumulation", "train.sequence_length", "train.drop_last",
                                   "data.documents", "data.attention",   "data.shuffle",       "data.validation_fraction",
                                   "data.columns",   "data.template",    "data.mask_prompt",   "data.truncation",
@@ -69,7 +69,7 @@ Status override(graph::Document& document, const std::string& name, const graph:
     }
     std::string known;
     for (const graph::HyperParameter& h : hyper) known += (known.empty() ? "" : ", ") + h.name;
-    return fail("The model has no hyper-parameter \"" + name + "\".", "It has: " + known + ".", "model.overrides");
+    return fail("The model has no hyper-parameter \"" + name + "\".", known.empty() ? "It has none." : "It has: " + known + ".", "model.overrides");
 }
 
 /// What computes in which type, where that is not float32 throughout, and a warning where the machine has no instructions for it.
@@ -226,8 +226,8 @@ Status LLMTrainer::buildDocument() {
     CELLOOM_TRY(document, families::openModel(m_recipe.text("model.source")));
     m_document = std::move(document);
     CELLOOM_TRY(overrides, m_recipe.modelOverrides());
-    if (m_tokenizer && m_recipe.text("model.weights").empty())
-        overrides.emplace(kVocabulary, std::int64_t(m_tokenizer->vocabSize())); // an override of the user's goes first
+    if (m_tokenizer && families::hasVocabulary(m_document) && m_recipe.text("model.weights").empty())
+        overrides.emplace(families::kVocabulary, std::int64_t(m_tokenizer->vocabSize())); // an override of the user's goes first
     for (const auto& [name, value] : overrides) CELLOOM_TRY_STATUS(override(m_document, name, value));
     return writeFileAtomically(m_setup.folder.graph(), graph::toJson(m_document));
 }
@@ -263,7 +263,7 @@ Status LLMTrainer::buildNetwork() {
     CELLOOM_TRY_STATUS(buildDocument());
     graph::Expansion expansion = graph::expand(m_document);
     if (!expansion.ok()) return tl::unexpected(expansion.firstError());
-    const std::int64_t vocabulary = expansion.model.hyperInteger(kVocabulary, 0);
+    const std::int64_t vocabulary = families::vocabularyOf(expansion.model);
     if (m_tokenizer && vocabulary > 0 && m_tokenizer->vocabSize() > vocabulary)
         return fail("The tokenizer has " + std::to_string(m_tokenizer->vocabSize()) + " pieces, the model's vocabulary " + std::to_string(vocabulary) + ".",
                     "Choose the tokenizer that belongs to the model, or raise its vocabulary.", "tokenizer.path");
@@ -309,7 +309,7 @@ void LLMTrainer::sayWhatLearns() {
 
 Status LLMTrainer::prepareTokenRows() {
     m_reporter.stage("reading text");
-    const std::int64_t vocabulary = m_network->model().hyperInteger(kVocabulary, 0);
+    const std::int64_t vocabulary = families::vocabularyOf(m_network->model());
     CELLOOM_TRY(data, prepareTokens(m_recipe, m_files, vocabulary));
     m_data = std::move(data);
     CELLOOM_TRY_STATUS(checkCorpus(m_data.files));

@@ -1,3 +1,4 @@
+#include "models/families/vocabulary.h"
 #include "models/recipe/estimate.h"
 
 #include "models/families/families.h"
@@ -50,10 +51,8 @@ Result<graph::ExpandedModel> modelOf(const Recipe& recipe) {
     CELLOOM_TRY(document, families::openModel(families::isBuiltIn(source) ? source : recipe.resolvePath(source).string()));
     CELLOOM_TRY(overrides, recipe.modelOverrides());
     if (!trains(recipe)) overrides.clear(); // weights are used as they are
-    const bool hasVocab =
-        std::any_of(document.main.hyper.begin(), document.main.hyper.end(), [](const auto& hyper) { return hyper.name == "vocab"; });
-    if (hasVocab && recipe.text("tokenizer.path").empty() && recipe.text("model.weights").empty() && !overrides.contains("vocab"))
-        overrides["vocab"] = recipe.integer("tokenizer.vocab_size");
+    if (families::hasVocabulary(document) && recipe.text("tokenizer.path").empty() && recipe.text("model.weights").empty() && !overrides.contains(families::kVocabulary))
+        overrides[families::kVocabulary] = recipe.integer("tokenizer.vocab_size");
     graph::Expansion expansion = graph::expand(document, overrides);
     if (!expansion.ok()) return tl::unexpected(expansion.firstError());
     return std::move(expansion.model);

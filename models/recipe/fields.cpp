@@ -157,7 +157,7 @@ void addTokenizer(std::vector<Entry>& out) {
     out.push_back(Entry("tokenizer", "tokenizer.character_coverage", real, 0.9995, "Character coverage", "字符覆盖率",
                         "Share of the text's characters that get a piece of their own; the rest is written as bytes.",
                         "拥有独立词元的字符占文本的比例；其余字符按字节表示。")
-                      .range(0.5, 1)
+                      .range(0.98, 1) // what SentencePiece takes
                       .advanced()
                       .when("kind=pretrain&tokenizer.path="));
     out.push_back(Entry("tokenizer", "tokenizer.control_symbols", textList, Texts{}, "Control symbols", "控制符号",

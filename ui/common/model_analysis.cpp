@@ -1,6 +1,7 @@
 #include "ui/common/model_analysis.h"
 
 #include "models/families/families.h"
+#include "models/families/vocabulary.h"
 #include "models/recipe/estimate.h"
 #include "models/recipe/lora.h"
 #include "models/recipe/parameter_table.h"
@@ -14,8 +15,6 @@
 namespace celloom::ui {
 
 namespace {
-
-constexpr const char* kVocabulary = "vocab"; // of every family: see families.h
 
 void resolvePrecision(const recipe::Recipe& recipe, ModelAnalysis& analysis) {
     auto table = recipe::precisionOf(analysis.expansion.model, analysis.treatment, recipe::precisionSettingsOf(recipe));
@@ -82,11 +81,8 @@ ModelAnalysis analyse(const recipe::Recipe& recipe, const DocumentPtr& edited, A
     analysis.document = std::move(*document);
     // The vocabulary follows the tokenizer that the run trains, unless it is overridden: as the engine does.
     const bool trainsTokenizer = recipe.text("tokenizer.path").empty() && recipe.text("model.weights").empty() && recipe.text("data.format") != "tokens";
-    const auto& hyper = analysis.document.main.hyper;
-    const bool hasVocabulary =
-        std::any_of(hyper.begin(), hyper.end(), [](const graph::HyperParameter& one) { return one.name == kVocabulary; });
-    if (trainsTokenizer && hasVocabulary)
-        analysis.vocabularyFollowsTokenizer = overrides->emplace(kVocabulary, recipe.integer("tokenizer.vocab_size")).second;
+    if (trainsTokenizer && families::hasVocabulary(analysis.document))
+        analysis.vocabularyFollowsTokenizer = overrides->emplace(families::kVocabulary, recipe.integer("tokenizer.vocab_size")).second;
     analysis.expansion = graph::expand(analysis.document, *overrides);
     analysis.overrides = *overrides;
     if (analysis.folder && !overrides->empty()) analysis.ownParameters = graph::expand(analysis.document).model.parameterCount();
