@@ -1847,14 +1847,6 @@
             <translation>添加端口</translation>
         </message>
         <message>
-            <source>Input</source>
-            <translation>输入</translation>
-        </message>
-        <message>
-            <source>Output</source>
-            <translation>输出</translation>
-        </message>
-        <message>
             <source>Model from code</source>
             <translation>由代码得到模型</translation>
         </message>
@@ -1957,6 +1949,10 @@
         <message>
             <source>Remove</source>
             <translation>移除</translation>
+        </message>
+        <message>
+            <source>Add the port %1</source>
+            <translation>添加端口 %1</translation>
         </message>
     </context>
     <context>
@@ -2145,6 +2141,46 @@
         <message>
             <source>Update to the library&apos;s version</source>
             <translation>更新到单元库的版本</translation>
+        </message>
+        <message>
+            <source>Input: token ids</source>
+            <translation>输入：词元编号</translation>
+        </message>
+        <message>
+            <source>Texts as numbers of tokens, [B, T]: what a language model reads.</source>
+            <translation>以词元编号表示的文本，[B, T]：语言模型读取的内容。</translation>
+        </message>
+        <message>
+            <source>Input: features</source>
+            <translation>输入：特征</translation>
+        </message>
+        <message>
+            <source>Rows of numbers, [B, 16]; set the size on the right.</source>
+            <translation>数值行，[B, 16]；在右侧设置大小。</translation>
+        </message>
+        <message>
+            <source>Input: image</source>
+            <translation>输入：图像</translation>
+        </message>
+        <message>
+            <source>Pictures, [B, channels, height, width]; set the sizes on the right.</source>
+            <translation>图像，[B, 通道, 高, 宽]；在右侧设置大小。</translation>
+        </message>
+        <message>
+            <source>Input</source>
+            <translation>输入</translation>
+        </message>
+        <message>
+            <source>Any tensor; set its name, shape and type on the right. A composite&apos;s input takes any shape while it declares none.</source>
+            <translation>任意张量；在右侧设置名称、形状和类型。复合单元的输入未声明形状时接受任何形状。</translation>
+        </message>
+        <message>
+            <source>What the model gives: the chosen cell&apos;s output, under a name that a loss can ask for.</source>
+            <translation>模型给出的结果：所选单元的输出，损失可按名称引用。</translation>
+        </message>
+        <message>
+            <source>Inputs and outputs</source>
+            <translation>输入与输出</translation>
         </message>
     </context>
     <context>

@@ -41,11 +41,14 @@ public:
     void key(const char* chord) { gesture({{QStringLiteral("key"), QString::fromLatin1(chord)}}); }
     void type(const QString& text) { gesture({{QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("8"), text}}); }
     void drag(const QPoint& from, const QPoint& to) {
-        std::vector<QStringList> steps{move(from), {QStringLiteral("mousedown"), QStringLiteral("1")}};
-        for (int i = 1; i <= 8; ++i) steps.push_back(move(from + (to - from) * i / 8));
-        steps.push_back({QStringLiteral("mouseup"), QStringLiteral("1")});
-        gesture(steps);
+        std::vector<QStringList> all{move(from), {QStringLiteral("mousedown"), QStringLiteral("1")}};
+        for (int i = 1; i <= 8; ++i) all.push_back(move(from + (to - from) * i / 8));
+        all.push_back({QStringLiteral("mouseup"), QStringLiteral("1")});
+        gesture(all);
     }
+
+    /// Gives a window the keyboard, as a window manager does when a dialog before it closes. No gesture.
+    void focus(const QWidget& window) { steps({{QStringLiteral("windowfocus"), QString::number(window.winId())}}); }
 
     [[nodiscard]] int gestures() const { return m_gestures; }
     void startCounting() { m_gestures = 0; }
@@ -61,9 +64,12 @@ public:
 
 private:
     static QStringList move(const QPoint& at) { return {QStringLiteral("mousemove"), QString::number(at.x()), QString::number(at.y())}; }
-    void gesture(const std::vector<QStringList>& steps) {
+    void gesture(const std::vector<QStringList>& all) {
         ++m_gestures;
-        for (const QStringList& step : steps) {
+        steps(all);
+    }
+    static void steps(const std::vector<QStringList>& all) {
+        for (const QStringList& step : all) {
             QProcess tool;
             tool.start(QStringLiteral("xdotool"), step);
             while (!tool.waitForFinished(5) && tool.state() != QProcess::NotRunning) QCoreApplication::processEvents();

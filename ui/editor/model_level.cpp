@@ -119,7 +119,9 @@ std::size_t portNamed(std::vector<LevelPort>& ports, const std::string& name) {
     return ports.size() - 1;
 }
 
+/// As it is declared; empty where it is not.
 std::string portShape(const graph::Port& port) {
+    if (port.shape.empty()) return {};
     std::string text = "[";
     for (std::size_t i = 0; i < port.shape.size(); ++i) text += (i ? ", " : "") + port.shape[i];
     return text + "]";
@@ -287,6 +289,8 @@ ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
         const std::size_t fromPort = portNamed(outs, wire.from.cell.empty() ? std::string() : wire.from.port);
         const std::size_t toPort = portNamed(ins, wire.to.cell.empty() ? std::string() : wire.to.port);
         ins[toPort].shape = outs[fromPort].shape;
+        if (LevelBox& target = level.boxes[to->second]; target.kind == BoxKind::Output && target.shape.empty() && ins[toPort].shape)
+            target.shape = graph::toString(*ins[toPort].shape); // it declares none
         level.wires.push_back({from->second, to->second, fromPort, toPort, wire});
     }
     return level;

@@ -39,6 +39,7 @@ class MyCells;
 class Palette;
 class WeightsBar;
 struct ModelChoice;
+struct PortKind;
 struct Services;
 
 class ModelPage : public Page {
@@ -122,6 +123,7 @@ private:
     void connectGestures();
     /// One change of the level on show; what is refused is said. Positions of all cells become the document's own with the first one.
     bool edit(const QString& name, const GraphEdit& change, int gesture = 0);
+    void insertPort(const PortKind& kind);
     void insert(const QString& type, std::optional<QPointF> at, std::optional<graph::Wire> onWire);
     /// The document's type for what the palette calls `type`: one of the library is copied in.
     Result<std::string> bringIn(graph::Document& document, const QString& type) const;

@@ -280,8 +280,33 @@ void beginScript(graph::Cell& cell, const std::map<std::string, graph::Shape>& f
 
 } // namespace
 
+/// An input or output of the graph: an input is chosen, so that the next cell follows it; an output reads the chosen cell.
+void ModelPage::insertPort(const PortKind& kind) {
+    const auto side = kind.isInput ? graph::PortSide::Input : graph::PortSide::Output;
+    graph::Port port = kind.port;
+    std::optional<graph::Endpoint> source;
+    if (const auto box = m_view->chosen(); !kind.isInput && box && m_level.boxes[*box].kind != BoxKind::Input && !m_level.boxes[*box].outputs.empty()) {
+        const LevelPort& output = m_level.boxes[*box].outputs.front();
+        source = graph::Endpoint{m_level.boxes[*box].name, output.name};
+        port.dtype = output.dtype;
+    }
+    if (!kind.isInput && !m_level.graphName.empty()) port.name = "out";
+    const auto& taken = kind.isInput ? m_level.graph->inputs : m_level.graph->outputs;
+    const std::string wanted = port.name;
+    for (int number = 2; std::any_of(taken.begin(), taken.end(), [&](const graph::Port& other) { return other.name == port.name; }); ++number)
+        port.name = wanted + "_" + std::to_string(number);
+    const bool isDone = edit(tr("Add the port %1").arg(fromUtf8(port.name)), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
+        CELLOOM_TRY_STATUS(graph::addPort(document, graph, side, port));
+        return source ? graph::addWire(document, graph, {*source, {"", port.name}}) : Status();
+    });
+    if (!isDone) return;
+    for (std::size_t i = 0; i < m_level.boxes.size(); ++i)
+        if (m_level.boxes[i].kind == (kind.isInput ? BoxKind::Input : BoxKind::Output) && m_level.boxes[i].name == port.name) m_view->choose(i);
+}
+
 /// Without a place it follows the chosen cell, on its wire where it has one alone, or stands in the middle of what one sees.
 void ModelPage::insert(const QString& type, std::optional<QPointF> at, std::optional<graph::Wire> onWire) {
+    if (const PortKind* kind = portKind(type)) return insertPort(*kind);
     std::optional<graph::Endpoint> source;
     std::optional<graph::Wire> wire = onWire;
     if (!at && !wire) {
@@ -431,17 +456,8 @@ void ModelPage::showMenu(const QPoint& position) {
     refreshActions();
     menu->addAction(m_find);
     QMenu* ports = menu->addMenu(tr("Add a port"));
-    for (const auto& [side, text] : {std::pair(graph::PortSide::Input, tr("Input")), std::pair(graph::PortSide::Output, tr("Output"))})
-        connect(ports->addAction(text), &QAction::triggered, this, [this, side = side] {
-            edit(tr("Add a port"), [side](graph::Document& document, const graph::GraphName& name) -> Status {
-                const graph::Graph& graph = *graph::graphOf(document, name);
-                const auto& ports = side == graph::PortSide::Input ? graph.inputs : graph.outputs;
-                std::string wanted = side == graph::PortSide::Input ? "x" : "y";
-                for (int number = 2; std::any_of(ports.begin(), ports.end(), [&](const graph::Port& port) { return port.name == wanted; }); ++number)
-                    wanted = wanted.substr(0, 1) + std::to_string(number);
-                return graph::addPort(document, name, side, {wanted, {}});
-            });
-        });
+    for (const PortKind& kind : portKinds())
+        connect(ports->addAction(QCoreApplication::translate("celloom::ui::Palette", kind.title)), &QAction::triggered, this, [this, &kind] { insertPort(kind); });
     menu->addSeparator();
     for (QAction* action : {m_cut, m_copy, m_paste, m_duplicate, m_delete, m_rename}) menu->addAction(action);
     menu->addSeparator();

@@ -66,6 +66,27 @@ protected:
 
 } // namespace
 
+const std::vector<PortKind>& portKinds() {
+    static const std::vector<PortKind> kinds{
+        {"input:token ids", QT_TRANSLATE_NOOP("celloom::ui::Palette", "Input: token ids"),
+         QT_TRANSLATE_NOOP("celloom::ui::Palette", "Texts as numbers of tokens, [B, T]: what a language model reads."), true, {"input_ids", {"B", "T"}, "int64"}},
+        {"input:features", QT_TRANSLATE_NOOP("celloom::ui::Palette", "Input: features"),
+         QT_TRANSLATE_NOOP("celloom::ui::Palette", "Rows of numbers, [B, 16]; set the size on the right."), true, {"features", {"B", "16"}, "float"}},
+        {"input:image", QT_TRANSLATE_NOOP("celloom::ui::Palette", "Input: image"),
+         QT_TRANSLATE_NOOP("celloom::ui::Palette", "Pictures, [B, channels, height, width]; set the sizes on the right."), true, {"image", {"B", "3", "32", "32"}, "float"}},
+        {"input", QT_TRANSLATE_NOOP("celloom::ui::Palette", "Input"),
+         QT_TRANSLATE_NOOP("celloom::ui::Palette", "Any tensor; set its name, shape and type on the right. A composite's input takes any shape while it declares none."), true, {"x", {}, "float"}},
+        {"output", QT_TRANSLATE_NOOP("celloom::ui::Palette", "Output"),
+         QT_TRANSLATE_NOOP("celloom::ui::Palette", "What the model gives: the chosen cell's output, under a name that a loss can ask for."), false, {"logits", {}, "float"}}};
+    return kinds;
+}
+
+const PortKind* portKind(const QString& type) {
+    for (const PortKind& kind : portKinds())
+        if (type == QLatin1String(kind.key)) return &kind;
+    return nullptr;
+}
+
 std::vector<PaletteEntry> paletteEntries(const graph::Document* document, bool isChinese, const std::vector<library::Entry>& mine,
                                          const std::vector<library::CopyStatus>& copies) {
     std::vector<PaletteEntry> out;
@@ -83,6 +104,8 @@ std::vector<PaletteEntry> paletteEntries(const graph::Document* document, bool i
     const catalog::CellType* script = catalog::find(kScript);
     out.push_back({translated(QT_TRANSLATE_NOOP("celloom::ui::Palette", "Script cell…")), myCells, fromUtf8(isChinese ? script->summaryZh : script->summary), QStringLiteral("slate"), false,
                    QLatin1String(kScript)});
+    for (const PortKind& kind : portKinds())
+        out.push_back({translated(kind.title), translated(QT_TRANSLATE_NOOP("celloom::ui::Palette", "Inputs and outputs")), translated(kind.summary), QStringLiteral("muted"), false, QLatin1String(kind.key)});
     for (const catalog::CellType& type : catalog::all())
         out.push_back({fromUtf8(type.name), groupName(type.category),
                        fromUtf8(isChinese && !type.summaryZh.empty() ? type.summaryZh : type.summary), QLatin1String(categoryColor(type.category))});

@@ -31,6 +31,16 @@ struct PaletteEntry {
     std::int64_t newest = 0;    // of a copy in the document: the newer version that its library has
     bool operator==(const PaletteEntry&) const = default;
 };
+/// An input or output of the graph itself, as the palette offers them.
+struct PortKind {
+    const char* key; // the entry's
+    const char *title, *summary;
+    bool isInput;
+    graph::Port port; // without a shape: that of what is wired to it
+};
+const std::vector<PortKind>& portKinds();
+/// Null where `type` is a cell's.
+const PortKind* portKind(const QString& type);
 /// All of them, sorted by group as they are shown. `mine`: the workspace's library.
 std::vector<PaletteEntry> paletteEntries(const graph::Document* document, bool isChinese, const std::vector<library::Entry>& mine = {},
                                          const std::vector<library::CopyStatus>& copies = {});
