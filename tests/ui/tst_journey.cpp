@@ -10,6 +10,7 @@
 
 #include <QAbstractButton>
 #include <QClipboard>
+#include <QLineEdit>
 #include <QTableView>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -27,6 +28,7 @@ private Q_SLOTS:
     void cleanupTestCase() { m_bench.reset(); }
     // each begins where the one before it ended
     void aTransformerIsBuiltFromAnEmptyCanvas();
+    void problemsAreMendedByTheFixesOffered();
     void itIsSaved();
     void itTrainsForTwentySteps();
     void theRunIsInTheHistory();
@@ -100,7 +102,8 @@ void TestJourney::insert(const char* words) {
 
 void TestJourney::fill(QWidget* field, const QString& text) {
     QVERIFY(field);
-    m_hand->click(field); // chooses what is in it, too
+    m_hand->click(field);
+    if (const auto* line = qobject_cast<QLineEdit*>(field); line && !line->text().isEmpty()) m_hand->key("ctrl+a");
     m_hand->type(text);
     m_hand->key("Return");
     QTest::qWait(300);
@@ -140,6 +143,36 @@ void TestJourney::aTransformerIsBuiltFromAnEmptyCanvas() {
     insert("output");
     m_hand->picture(QStringLiteral("built"));
     within(32, "a model with two Transformer blocks");
+}
+
+void TestJourney::problemsAreMendedByTheFixesOffered() {
+    const auto problems = [this] {
+        std::size_t count = 0;
+        const auto analysis = m_bench->services().analyser.latest();
+        for (const graph::Problem& problem : analysis->expansion.problems) count += problem.severity == graph::Problem::Severity::Error ? 1 : 0;
+        return m_bench->services().analyser.isSettled() ? count : 99;
+    };
+    QTRY_COMPARE(problems(), 0U);
+    m_hand->click(placeOf("transformer_block"));
+    fill(field("param:num_heads"), QStringLiteral("7")); // does not divide 64
+    QTRY_COMPARE(problems(), 1U);
+    m_hand->picture(QStringLiteral("first-problem"));
+    m_hand->startCounting();
+    QTRY_VERIFY(field("mend:0"));
+    m_hand->click(field("mend:0"));
+    QTRY_COMPARE(problems(), 0U);
+    const int first = m_hand->gestures();
+    m_hand->click(placeOf("lm_head"));
+    fill(field("param:hidden_size"), QStringLiteral("48")); // what comes in has 64
+    QTRY_COMPARE(problems(), 1U);
+    m_hand->picture(QStringLiteral("second-problem"));
+    m_hand->startCounting();
+    QTRY_VERIFY(field("mend:0"));
+    m_hand->click(field("mend:0"));
+    QTRY_COMPARE(problems(), 0U);
+    m_hand->picture(QStringLiteral("mended"));
+    m_hand->addToCount(first);
+    within(4, "two problems mended");
 }
 
 void TestJourney::itIsSaved() {

@@ -52,6 +52,7 @@ public:
 
     [[nodiscard]] int gestures() const { return m_gestures; }
     void startCounting() { m_gestures = 0; }
+    void addToCount(int gestures) { m_gestures += gestures; }
 
     /// What the whole screen shows.
     void picture(const QString& name) {

@@ -121,6 +121,8 @@ QString WeightsBar::listed(const WeightsFit& fit) const {
 void WeightsBar::refresh() {
     const bool isKnown = m_folder && m_folder->hasWeights && m_analysis && !m_analysis->openError;
     setVisible(isKnown);
+    m_action->setText(m_areUsed ? tr("Begin from scratch") : tr("Begin with these weights"));
+    m_action->setToolTip(m_areUsed ? tr("Takes the weights out of the recipe; the graph stays as it is") : tr("Sets the recipe's initial weights, and its tokenizer where the folder has one"));
     if (!isKnown) return;
     const QString name = QFileInfo(m_path).fileName();
     const bool isComplete = m_analysis->expansion.ok();
@@ -134,8 +136,6 @@ void WeightsBar::refresh() {
     m_text->setText(text);
     m_icon->setPixmap(m_theme.icon(isBroken ? QStringLiteral("warning") : QStringLiteral("check"), isBroken ? "warning" : m_areUsed ? "good" : "muted").pixmap(16, 16));
     m_icon->setVisible(m_areUsed && isComplete);
-    m_action->setText(m_areUsed ? tr("Begin from scratch") : tr("Begin with these weights"));
-    m_action->setToolTip(m_areUsed ? tr("Takes the weights out of the recipe; the graph stays as it is") : tr("Sets the recipe's initial weights, and its tokenizer where the folder has one"));
 }
 
 void WeightsBar::changeEvent(QEvent* event) {
