@@ -41,6 +41,8 @@ if(CELLOOM_ENGINE)
   add_library(celloom_libtorch SHARED IMPORTED)
   set_target_properties(celloom_libtorch PROPERTIES IMPORTED_LOCATION ${torch}/lib/libtorch_cpu.so)
   target_include_directories(celloom_libtorch SYSTEM INTERFACE ${torch}/include ${torch}/include/torch/csrc/api/include)
+  # LibTorch is built with NDEBUG, and the layout of some of its classes depends on it (at::RecordFunction). Release has it already.
+  target_compile_definitions(celloom_libtorch INTERFACE $<$<NOT:$<CONFIG:Release>>:NDEBUG>)
   target_link_libraries(celloom_libtorch INTERFACE celloom_c10 celloom_gomp Threads::Threads)
   target_link_options(celloom_libtorch INTERFACE -Wl,-rpath-link,${torch}/lib -Wl,-rpath-link,${CELLOOM_DEPS_DIR}/libtorch/nvidia/cu13/lib)
 endif()
