@@ -69,6 +69,23 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::Probe</name>
+        <message numerus="yes">
+            <source>%n row(s)</source>
+            <translation>
+                <numerusform>%n row</numerusform>
+                <numerusform>%n rows</numerusform>
+            </translation>
+        </message>
+        <message numerus="yes">
+            <source>%n wire(s) with NaN or infinite values</source>
+            <translation>
+                <numerusform>%n wire with NaN or infinite values</numerusform>
+                <numerusform>%n wires with NaN or infinite values</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::RecipeForm</name>
         <message numerus="yes">
             <source>%n more field(s)</source>

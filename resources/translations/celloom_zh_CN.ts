@@ -17,6 +17,33 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::AttentionChart</name>
+        <message>
+            <source>Attention of head %1</source>
+            <translation>第 %1 个头的注意力</translation>
+        </message>
+        <message>
+            <source>%1 queries by %2 keys</source>
+            <translation>%1 个查询 × %2 个键</translation>
+        </message>
+        <message>
+            <source>keys →</source>
+            <translation>键 →</translation>
+        </message>
+        <message>
+            <source>← queries</source>
+            <translation>← 查询</translation>
+        </message>
+        <message>
+            <source>query %1 sees no key</source>
+            <translation>查询 %1 看不到任何键</translation>
+        </message>
+        <message>
+            <source>query %1, key %2: %3</source>
+            <translation>查询 %1，键 %2：%3</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::BatchPreview</name>
         <message>
             <source>Point at a token, or walk with the arrow keys.</source>
@@ -805,6 +832,17 @@
         <message>
             <source>optional</source>
             <translation>可选</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::HistogramChart</name>
+        <message>
+            <source>Histogram of %1</source>
+            <translation>%1 的直方图</translation>
+        </message>
+        <message>
+            <source>%1 values from %2 to %3</source>
+            <translation>%1 个值，从 %2 到 %3</translation>
         </message>
     </context>
     <context>
@@ -2298,6 +2336,180 @@
         <message>
             <source>Reading and tokenising the data, %1</source>
             <translation>正在读取数据并分词，%1</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::Probe</name>
+        <message>
+            <source>Probe one batch</source>
+            <translation>探测一批数据</translation>
+        </message>
+        <message>
+            <source>Probe</source>
+            <translation>探测</translation>
+        </message>
+        <message>
+            <source>Probe: sends one batch through the model, and shows what is on each wire (F9)</source>
+            <translation>探测：让一批数据通过模型，显示每条连线上的内容（F9）</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Probe again</source>
+            <translation>重新探测</translation>
+        </message>
+        <message>
+            <source>Go to the cell</source>
+            <translation>转到该单元</translation>
+        </message>
+        <message>
+            <source>Progress of the probe</source>
+            <translation>探测进度</translation>
+        </message>
+        <message>
+            <source>Close</source>
+            <translation>关闭</translation>
+        </message>
+        <message>
+            <source>Takes the numbers off the canvas</source>
+            <translation>从画布上移除这些数字</translation>
+        </message>
+        <message>
+            <source>A probe computes every cell: the weights alone need %1, and this machine has %2 of memory free.</source>
+            <translation>探测要计算每个单元：仅权重就需要 %1，而本机空闲内存为 %2。</translation>
+        </message>
+        <message>
+            <source>Make the model smaller, for example by fewer layers.</source>
+            <translation>请减小模型，例如减少层数。</translation>
+        </message>
+        <message>
+            <source>data of the recipe</source>
+            <translation>配方的数据</translation>
+        </message>
+        <message>
+            <source>made-up data</source>
+            <translation>虚构数据</translation>
+        </message>
+        <message>
+            <source>weights of %1</source>
+            <translation>%1 的权重</translation>
+        </message>
+        <message>
+            <source>weights as a run begins</source>
+            <translation>与运行开始时相同的权重</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n row(s)</source>
+            <translation>
+                <numerusform>%n 行</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>loss %1</source>
+            <translation>损失 %1</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n wire(s) with NaN or infinite values</source>
+            <translation>
+                <numerusform>%n 条连线含有 NaN 或无穷值</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>The model has changed since: these numbers are old.</source>
+            <translation>模型此后已更改：这些数字已过时。</translation>
+        </message>
+        <message>
+            <source>opening the model and its data…</source>
+            <translation>正在打开模型及其数据…</translation>
+        </message>
+        <message>
+            <source>cell %1 of %2, %3</source>
+            <translation>第 %1 个单元，共 %2 个：%3</translation>
+        </message>
+        <message>
+            <source>cancelled after %1 of %2 cells</source>
+            <translation>已取消，完成 %1 个单元，共 %2 个</translation>
+        </message>
+        <message>
+            <source>Probe: %1</source>
+            <translation>探测：%1</translation>
+        </message>
+    </context>
+    <context>
+        <name>celloom::ui::ProbePanel</name>
+        <message>
+            <source>Last probe</source>
+            <translation>最近一次探测</translation>
+        </message>
+        <message>
+            <source>Cancel</source>
+            <translation>取消</translation>
+        </message>
+        <message>
+            <source>Probe one batch</source>
+            <translation>探测一批数据</translation>
+        </message>
+        <message>
+            <source>Sends one batch through the model as it is edited, and shows what is on each wire (F9)</source>
+            <translation>让一批数据通过正在编辑的模型，显示每条连线上的内容（F9）</translation>
+        </message>
+        <message>
+            <source>Data of the recipe</source>
+            <translation>配方的数据</translation>
+        </message>
+        <message>
+            <source>Made-up data</source>
+            <translation>虚构数据</translation>
+        </message>
+        <message>
+            <source>Batch of the probe</source>
+            <translation>探测所用的批次</translation>
+        </message>
+        <message>
+            <source>The first batch that the recipe&apos;s training would see, or numbers drawn from its seed</source>
+            <translation>配方训练时会看到的第一批数据，或由其种子生成的数字</translation>
+        </message>
+        <message>
+            <source>Gradients</source>
+            <translation>梯度</translation>
+        </message>
+        <message>
+            <source>Runs the batch as a training step does, and tells of the loss&apos;s gradient on each wire</source>
+            <translation>像训练步一样运行该批次，并给出每条连线上损失的梯度</translation>
+        </message>
+        <message>
+            <source>This batch did not reach the cell.</source>
+            <translation>该批次没有到达此单元。</translation>
+        </message>
+        <message>
+            <source>gradient of %1</source>
+            <translation>%1 的梯度</translation>
+        </message>
+        <message>
+            <source>%1 of %2 values</source>
+            <translation>%1，共 %2 个值</translation>
+        </message>
+        <message>
+            <source>mean %1   std %2   zeros %3   NaN %4</source>
+            <translation>均值 %1   标准差 %2   零 %3   NaN %4</translation>
+        </message>
+        <message>
+            <source>Attention, head</source>
+            <translation>注意力，头</translation>
+        </message>
+        <message>
+            <source>Head of the attention</source>
+            <translation>注意力的头</translation>
+        </message>
+        <message>
+            <source>  (0 to %1)</source>
+            <translation>（0 到 %1）</translation>
+        </message>
+        <message>
+            <source>Row %1 of the batch. The stronger the colour, the more a query looks at a key.</source>
+            <translation>批次的第 %1 行。颜色越深，查询对该键的关注越多。</translation>
         </message>
     </context>
     <context>

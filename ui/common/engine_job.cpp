@@ -17,7 +17,7 @@ namespace celloom::ui {
 namespace {
 
 constexpr int kPatienceMs = 3000;               // between asking the process to end and ending it
-constexpr qint64 kMostOutput = 64 * 1024 * 1024; // of one answer
+constexpr qint64 kMostOutput = 64 * 1024 * 1024; // of one answer, or one line
 constexpr qsizetype kTail = 400;                 // of messages that are no JSON
 
 } // namespace
@@ -82,6 +82,7 @@ void EngineJob::start(const QStringList& arguments) {
         m_process = nullptr;
         Q_EMIT failed(reason);
     });
+    if (m_streams) connect(m_process, &QProcess::readyReadStandardOutput, this, &EngineJob::readLines);
     m_process->start(m_program, QStringList{QStringLiteral("--json")} + arguments);
 }
 
@@ -92,7 +93,22 @@ void EngineJob::cancel() {
     QTimer::singleShot(kPatienceMs, m_process, &QProcess::kill);
 }
 
+void EngineJob::readLines() {
+    QProcess* process = m_process;
+    while (process && process == m_process && process->canReadLine()) { // whoever hears a line may start anew
+        QByteArray text = process->readLine();
+        text.chop(1);
+        if (!m_isCancelled) Q_EMIT line(text);
+    }
+    if (process && process == m_process && process->bytesAvailable() > kMostOutput) process->kill(); // told of as its end
+}
+
 void EngineJob::onFinished(int exitCode, QProcess::ExitStatus status) {
+    if (m_streams) {
+        const QProcess* ended = m_process;
+        readLines();
+        if (m_process != ended) return;
+    }
     QProcess* process = std::exchange(m_process, nullptr);
     process->deleteLater();
     m_scratch.reset();

@@ -60,7 +60,7 @@ const char* categoryColor(const LevelBox& box) {
 
 // ---- style ----
 
-CanvasStyle::CanvasStyle(Theme& theme, const QFont& font) : bold(sized(font, 9.5, true)), plain(sized(font, 8.5)), code(mono(8)), m_theme(theme) {
+CanvasStyle::CanvasStyle(Theme& theme, const QFont& font) : bold(sized(font, 9.5, true)), plain(sized(font, 8.5)), code(mono(8)), note(mono(7)), m_theme(theme) {
     refresh();
 }
 
@@ -147,6 +147,12 @@ void BoxItem::setProblem(bool hasProblem) {
     update();
 }
 
+void BoxItem::setFailure(const QString& failure) {
+    if (m_failure == failure) return;
+    m_failure = failure;
+    update();
+}
+
 void BoxItem::setPortLooks(std::vector<PortLook> inputs, std::vector<PortLook> outputs) {
     m_inputLooks = std::move(inputs);
     m_outputLooks = std::move(outputs);
@@ -171,7 +177,7 @@ void BoxItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*
         painter->setBrush(m_style.sunken);
         painter->drawRoundedRect(rect.translated(5, 5), 6, 6);
     }
-    painter->setPen(QPen(m_isChosen ? m_style.accent : m_hasProblem ? m_style.bad : m_style.border, m_isChosen || m_hasProblem ? 2 : 1));
+    painter->setPen(QPen(m_isChosen ? m_style.accent : isMarked() ? m_style.bad : m_style.border, m_isChosen || isMarked() ? 2 : 1));
     painter->setBrush(m_style.surface);
     painter->drawRoundedRect(rect, 6, 6);
     if (isPort()) {
@@ -183,6 +189,18 @@ void BoxItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*
         paintTexts(painter, rect.adjusted(kStripe + kPad, 6, -kPad, -6));
     }
     paintPorts(painter);
+    if (!m_failure.isEmpty()) paintFailure(painter);
+}
+
+/// A mark at the upper right corner.
+void BoxItem::paintFailure(QPainter* painter) const {
+    const QRectF mark(rect().right() - 9, rect().top() - 8, 17, 17);
+    painter->setPen(QPen(m_style.surface, 1.5));
+    painter->setBrush(m_style.bad);
+    painter->drawEllipse(mark);
+    painter->setPen(m_style.surface);
+    painter->setFont(m_style.bold.font());
+    painter->drawText(mark, Qt::AlignCenter, QStringLiteral("!"));
 }
 
 /// From afar: where it is, of what kind, chosen or wrong.
@@ -190,7 +208,7 @@ void BoxItem::paintPlainly(QPainter* painter, double scale) const {
     const QRectF rect = this->rect();
     painter->fillRect(rect, m_style.surface);
     if (!isPort()) painter->fillRect(QRectF(rect.left(), rect.top(), std::max(kPlainStripe, 3 / scale), rect.height()), m_style.category(m_box));
-    painter->setPen(cosmetic(m_isChosen ? m_style.accent : m_hasProblem ? m_style.bad : m_style.border, m_isChosen || m_hasProblem ? 2 : 1));
+    painter->setPen(cosmetic(m_isChosen ? m_style.accent : isMarked() ? m_style.bad : m_style.border, m_isChosen || isMarked() ? 2 : 1));
     painter->setBrush(Qt::NoBrush);
     painter->drawRect(rect);
     if (!m_inputLooks.empty() || !m_outputLooks.empty()) paintPorts(painter);
@@ -276,7 +294,7 @@ void WireLayer::setPaths(std::vector<QPainterPath> paths) {
     m_wires.reserve(paths.size());
     for (QPainterPath& path : paths) m_wires.push_back(wireOf(std::move(path)));
     updateBounds();
-    update();
+    setNotes(m_notes.size() == m_wires.size() ? std::move(m_notes) : std::vector<WireNote>());
 }
 
 void WireLayer::setPath(std::size_t wire, QPainterPath path) {
@@ -288,12 +306,52 @@ void WireLayer::setPath(std::size_t wire, QPainterPath path) {
         m_bounds |= bounds;
     }
     update(bounds);
+    if (wire < m_notes.size()) placeNote(wire);
+}
+
+void WireLayer::setNotes(std::vector<WireNote> notes) {
+    CELLOOM_CHECK(notes.empty() || notes.size() == m_wires.size());
+    m_notes = std::move(notes);
+    m_noteRects.assign(m_notes.size(), {});
+    for (std::size_t i = 0; i < m_notes.size(); ++i) placeNote(i);
+    update();
+}
+
+/// In the middle of the wire.
+void WireLayer::placeNote(std::size_t wire) {
+    const WireNote& note = m_notes[wire];
+    update(m_noteRects[wire]);
+    m_noteRects[wire] = {};
+    if (note.first.isEmpty() && note.second.isEmpty()) return;
+    const double line = m_style.note.height();
+    const QSizeF size(std::max(m_style.note.width(note.first), m_style.note.width(note.second)) + 10, (note.first.isEmpty() || note.second.isEmpty() ? 1 : 2) * line + 4);
+    m_noteRects[wire] = QRectF(m_wires[wire].path.pointAtPercent(0.5) - QPointF(size.width() / 2, size.height() / 2), size);
+    if (!m_bounds.contains(m_noteRects[wire])) {
+        prepareGeometryChange();
+        m_bounds |= m_noteRects[wire];
+    }
+    update(m_noteRects[wire]);
+}
+
+void WireLayer::paintNote(QPainter* painter, std::size_t wire) const {
+    const WireNote& note = m_notes[wire];
+    QColor back = note.isBad ? m_style.badSoft : m_style.window;
+    painter->setPen(note.isBad ? QPen(m_style.bad, 1) : QPen(Qt::NoPen));
+    painter->setBrush(back);
+    painter->drawRoundedRect(m_noteRects[wire], 4, 4);
+    painter->setFont(m_style.note.font());
+    painter->setPen(note.isBad ? m_style.bad : m_style.muted);
+    const QRectF inner = m_noteRects[wire].adjusted(0, 2, 0, -2);
+    painter->drawText(inner, Qt::AlignHCenter | Qt::AlignTop, note.first);
+    painter->setPen(note.isBad ? m_style.bad : m_style.text);
+    painter->drawText(inner, Qt::AlignHCenter | Qt::AlignBottom, note.second);
 }
 
 void WireLayer::updateBounds() {
     prepareGeometryChange();
     m_bounds = {};
     for (const Wire& wire : m_wires) m_bounds |= wire.bounds;
+    for (const QRectF& note : m_noteRects) m_bounds |= note;
 }
 
 std::optional<std::size_t> WireLayer::near(QPointF point, double reach, const std::function<bool(std::size_t)>& isWanted) const {
@@ -307,6 +365,13 @@ std::optional<std::size_t> WireLayer::near(QPointF point, double reach, const st
         best = i;
     }
     return best;
+}
+
+double WireLayer::length(std::size_t wire) const {
+    double sum = 0;
+    const QPolygonF& line = m_wires[wire].line;
+    for (int i = 1; i < line.size(); ++i) sum += QLineF(line[i - 1], line[i]).length();
+    return sum;
 }
 
 void WireLayer::change(std::optional<std::size_t>& member, std::optional<std::size_t> wire) {
@@ -327,6 +392,9 @@ void WireLayer::paint(QPainter* painter, const QStyleOptionGraphicsItem* option,
     painter->setPen(isDetailed ? QPen(m_style.accent, 2.6) : cosmetic(m_style.accent, 2));
     for (std::size_t i = 0; i < m_wires.size(); ++i)
         if (m_hidden != i && isAbove(i)) paintOne(painter, i, isDetailed);
+    if (!isDetailed) return;
+    for (std::size_t i = 0; i < m_notes.size(); ++i)
+        if (m_hidden != i && m_noteRects[i].intersects(option->exposedRect)) paintNote(painter, i);
 }
 
 void WireLayer::paintOne(QPainter* painter, std::size_t wire, bool isDetailed) const {

@@ -28,6 +28,12 @@ struct Badge {
 };
 using BoxBadges = std::vector<Badge>;
 
+/// What is said beside a wire: what a probe found on it.
+struct WireNote {
+    QString first, second; // two lines: the shape, the numbers
+    bool isBad = false;    // it has NaN or infinite values
+};
+
 /// How a port looks while a wire is drawn.
 enum class PortLook { Plain, Fits, Unfit };
 
@@ -52,7 +58,7 @@ public:
         QFontMetricsF m_metrics;
         mutable QHash<QString, double> m_widths;
     };
-    Text bold, plain, code;
+    Text bold, plain, code, note;
     QColor window, surface, sunken, border, text, muted, accent, accentSoft, pressed, bad, badSoft, good, wire;
     [[nodiscard]] QColor category(const LevelBox& box) const;
 
@@ -84,6 +90,9 @@ public:
     void setChosen(bool isChosen);
     [[nodiscard]] bool isChosen() const { return m_isChosen; }
     void setProblem(bool hasProblem);
+    /// Something went wrong when it was computed: marked, and said in its tooltip. Empty: nothing.
+    void setFailure(const QString& failure);
+    [[nodiscard]] const QString& failure() const { return m_failure; }
     void setPortLooks(std::vector<PortLook> inputs, std::vector<PortLook> outputs);
 
     [[nodiscard]] QRectF boundingRect() const override;
@@ -95,11 +104,13 @@ private:
     void paintPort(QPainter* painter, const QRectF& rect) const;
     void paintTexts(QPainter* painter, const QRectF& rect) const;
     void paintPorts(QPainter* painter) const;
+    void paintFailure(QPainter* painter) const;
+    [[nodiscard]] bool isMarked() const { return m_hasProblem || !m_failure.isEmpty(); }
 
     LevelBox m_box;
     BoxBadges m_badges;
     const CanvasStyle& m_style;
-    QString m_title, m_type, m_shape, m_count, m_repeat;
+    QString m_title, m_type, m_shape, m_count, m_repeat, m_failure;
     QSizeF m_size;
     bool m_isChosen = false, m_hasProblem = false;
     std::vector<PortLook> m_inputLooks, m_outputLooks; // empty: all plain
@@ -114,9 +125,14 @@ public:
     void setPath(std::size_t wire, QPainterPath path);
     [[nodiscard]] const QPainterPath& path(std::size_t wire) const { return m_wires[wire].path; }
     [[nodiscard]] const QRectF& bounds(std::size_t wire) const { return m_wires[wire].bounds; }
+    [[nodiscard]] double length(std::size_t wire) const;
     [[nodiscard]] std::size_t count() const { return m_wires.size(); }
     /// The nearest within reach, of those that are wanted.
     [[nodiscard]] std::optional<std::size_t> near(QPointF point, double reach, const std::function<bool(std::size_t)>& isWanted = {}) const;
+
+    /// One for each wire; where several carry the same value, one of them has the note. Empty: none at all.
+    void setNotes(std::vector<WireNote> notes);
+    [[nodiscard]] const std::vector<WireNote>& notes() const { return m_notes; }
 
     void setChosen(std::optional<std::size_t> wire) { change(m_chosen, wire); }
     void setLit(std::optional<std::size_t> wire) { change(m_lit, wire); } // something can be dropped on it
@@ -136,9 +152,13 @@ private:
     void change(std::optional<std::size_t>& member, std::optional<std::size_t> wire);
     void updateBounds();
     void paintOne(QPainter* painter, std::size_t wire, bool isDetailed) const;
+    void paintNote(QPainter* painter, std::size_t wire) const;
+    void placeNote(std::size_t wire);
 
     const CanvasStyle& m_style;
     std::vector<Wire> m_wires;
+    std::vector<WireNote> m_notes;
+    std::vector<QRectF> m_noteRects; // beside m_notes
     QRectF m_bounds;
     std::optional<std::size_t> m_chosen, m_lit, m_hidden;
 };

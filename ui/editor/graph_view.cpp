@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace celloom::ui {
 
@@ -83,6 +84,7 @@ void GraphView::setLevel(const ModelLevel& level, const std::vector<BoxBadges>& 
     if (isSameLevel)
         for (const std::size_t index : m_chosen) kept.insert({m_level.boxes[index].kind, m_level.boxes[index].name});
     clearItems();
+    m_notes.clear();
     m_curves.clear();
     m_chosen.clear();
     m_chosenWire.reset();
@@ -115,6 +117,7 @@ void GraphView::showItems() {
         m_isShown = true;
     }
     drawWires();
+    if (!m_notes.empty()) m_wires->setNotes(m_notes);
     updateSceneRect();
 }
 
@@ -190,6 +193,31 @@ void GraphView::placeByDocument() {
 void GraphView::setProblems(const std::set<std::string>& boxes) {
     for (std::size_t i = 0; i < m_items.size(); ++i)
         m_items[i]->setProblem(m_level.boxes[i].kind != BoxKind::Input && m_level.boxes[i].kind != BoxKind::Output && boxes.contains(m_level.boxes[i].name));
+}
+
+void GraphView::setNotes(std::vector<WireNote> notes) {
+    m_notes = std::move(notes);
+    if (m_wires) m_wires->setNotes(m_notes);
+}
+
+QString GraphView::failureAt(const std::string& box) const {
+    for (std::size_t i = 0; i < m_items.size(); ++i)
+        if (m_level.boxes[i].name == box && !m_items[i]->failure().isEmpty()) return m_items[i]->failure();
+    return {};
+}
+
+std::vector<std::size_t> GraphView::wiresByLength() const {
+    std::vector<std::size_t> order(m_level.wires.size());
+    std::iota(order.begin(), order.end(), std::size_t(0));
+    if (m_wires) std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) { return m_wires->length(a) < m_wires->length(b); });
+    return order;
+}
+
+void GraphView::setFailure(const std::string& box, const QString& failure) {
+    for (std::size_t i = 0; i < m_items.size(); ++i) {
+        const bool isCell = m_level.boxes[i].kind == BoxKind::Cell || m_level.boxes[i].kind == BoxKind::Composite;
+        m_items[i]->setFailure(isCell && m_level.boxes[i].name == box ? failure : QString());
+    }
 }
 
 void GraphView::updateSceneRect() {
@@ -289,6 +317,7 @@ void GraphView::setSight(double zoom, QPointF middle) {
 void GraphView::resizeEvent(QResizeEvent* event) {
     QGraphicsView::resizeEvent(event);
     if (m_isFitted && m_isShown) fit();
+    Q_EMIT resized();
 }
 
 void GraphView::zoomBy(double factor, std::optional<QPoint> around) {
@@ -733,6 +762,10 @@ bool GraphView::viewportEvent(QEvent* event) {
             text += QStringLiteral("  ") + (port.dtype.empty() ? tr("not a port of this cell") : fromUtf8(port.dtype));
             if (port.isOptional && !port.dtype.empty()) text += QStringLiteral("  ") + tr("optional");
             QToolTip::showText(help->globalPos(), text, viewport());
+            return true;
+        }
+        if (const auto box = boxAt(help->pos()); box && !m_items[*box]->failure().isEmpty()) {
+            QToolTip::showText(help->globalPos(), m_items[*box]->failure(), viewport());
             return true;
         }
     }

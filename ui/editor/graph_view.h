@@ -41,6 +41,14 @@ public:
     /// Boxes with a problem are marked.
     void setProblems(const std::set<std::string>& boxes);
 
+    /// What is said beside the wires, one for each (see WireLayer), and at which box something failed. Until the next level.
+    void setNotes(std::vector<WireNote> notes);
+    [[nodiscard]] const std::vector<WireNote>& notes() const { return m_notes; }
+    void setFailure(const std::string& box, const QString& failure);
+    [[nodiscard]] QString failureAt(const std::string& box) const;
+    /// Indices of the level's wires, the shortest first.
+    [[nodiscard]] std::vector<std::size_t> wiresByLength() const;
+
     /// Something is being dragged.
     [[nodiscard]] bool isInGesture() const { return m_gesture != Gesture::None; }
 
@@ -80,6 +88,7 @@ Q_SIGNALS:
     void stepInRequested(std::size_t box);
     void stepOutRequested();
     void zoomChanged();
+    void resized();
     // gestures, to be carried out by the document
     void moved(const std::map<std::string, celloom::graph::Position>& positions);
     void wireDrawn(const celloom::graph::Wire& wire, const std::optional<celloom::graph::Wire>& insteadOf);
@@ -142,6 +151,7 @@ private:
     ModelLevel m_level;
     std::vector<BoxItem*> m_items; // the scene's once they are shown
     WireLayer* m_wires = nullptr;
+    std::vector<WireNote> m_notes;
     std::vector<QPainterPath> m_curves; // Graphviz's, while they hold
     std::set<std::size_t> m_chosen;
     std::optional<std::size_t> m_chosenWire;

@@ -91,6 +91,10 @@ void Inspector::clear() {
     rebuild();
 }
 
+void Inspector::setFooter(QWidget* footer) {
+    m_holder->addWidget(footer);
+}
+
 void Inspector::rebuild() {
     // The field that has the keyboard keeps it: an edit rebuilds them all.
     const QWidget* focused = m_content ? m_content->focusWidget() : nullptr;
@@ -106,7 +110,7 @@ void Inspector::fill() {
     m_rows = new QVBoxLayout(m_content);
     m_rows->setContentsMargins(0, 0, 0, 0);
     m_rows->setSpacing(5);
-    m_holder->addWidget(m_content);
+    m_holder->insertWidget(0, m_content, 1);
     if (!m_analysis) {
         m_rows->addStretch(1);
         return;

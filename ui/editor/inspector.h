@@ -23,6 +23,8 @@ public:
     explicit Inspector(Services& services, QWidget* parent = nullptr);
     void show(const ModelAnalysisPtr& analysis, const ModelLevel& level, std::optional<std::size_t> box);
     void clear();
+    /// Stays below everything else, whatever is chosen.
+    void setFooter(QWidget* footer);
 
 Q_SIGNALS:
     void tuneRequested(); // the recipe tunes this model now

@@ -67,44 +67,66 @@ private:
     std::vector<std::size_t> m_order;
 };
 
-/// Follows an output through composites down to the primitive cell that makes it.
-class ShapeFinder {
+/// Follows ports through composites to the primitive cells behind them, and so to the expansion's values.
+class ValueFinder {
 public:
-    ShapeFinder(const ModelAnalysis& analysis, const PathIndex& index) : m_analysis(analysis), m_index(index) {}
+    ValueFinder(const ModelAnalysis& analysis, const PathIndex& index) : m_analysis(analysis), m_index(index) {}
 
-    std::optional<graph::Shape> shape(const graph::Cell& cell, const std::string& port, const std::string& prefix, int depth = 0) const {
-        if (depth > 32) return {};
-        std::string path = prefix + cell.name;
-        if (!cell.repeat.empty()) {
-            const Found found = m_index.below(path, true);
-            if (found.repeat == 0) return {};
-            path += '.' + std::to_string(found.repeat - 1);
-        }
+    /// What comes out of a cell; of a repeated one, out of its last instance.
+    [[nodiscard]] const graph::ValueInfo* output(const graph::Cell& cell, const std::string& port, const std::string& prefix, int depth = 0) const {
+        const auto path = pathOf(cell, prefix, true);
+        if (!path || depth > kMostDepth) return nullptr;
         const graph::Graph* inner = compositeOf(m_analysis.document, cell);
-        if (!inner) return primitiveShape(path, cell.type, port);
+        if (!inner) return primitive(*path, cell.type, port, true);
         const std::string wanted = port.empty() && !inner->outputs.empty() ? inner->outputs.front().name : port;
         for (const graph::Wire& wire : inner->wires) {
             if (!wire.to.cell.empty() || wire.to.port != wanted || wire.from.cell.empty()) continue;
-            if (const graph::Cell* source = findCell(*inner, wire.from.cell)) return shape(*source, wire.from.port, path + '.', depth + 1);
+            if (const graph::Cell* source = findCell(*inner, wire.from.cell)) return output(*source, wire.from.port, *path + '.', depth + 1);
         }
-        return {};
+        return nullptr;
+    }
+
+    /// What goes into a cell; of a repeated one, into its first instance.
+    [[nodiscard]] const graph::ValueInfo* input(const graph::Cell& cell, const std::string& port, const std::string& prefix, int depth = 0) const {
+        const auto path = pathOf(cell, prefix, false);
+        if (!path || depth > kMostDepth) return nullptr;
+        const graph::Graph* inner = compositeOf(m_analysis.document, cell);
+        if (!inner) return primitive(*path, cell.type, port, false);
+        for (const graph::Wire& wire : inner->wires) {
+            if (!wire.from.cell.empty() || wire.from.port != port || wire.to.cell.empty()) continue;
+            const graph::Cell* target = findCell(*inner, wire.to.cell);
+            if (const graph::ValueInfo* found = target ? input(*target, wire.to.port, *path + '.', depth + 1) : nullptr) return found;
+        }
+        return nullptr;
+    }
+
+    [[nodiscard]] std::optional<graph::Shape> shape(const graph::Cell& cell, const std::string& port, const std::string& prefix) const {
+        const graph::ValueInfo* value = output(cell, port, prefix);
+        return value ? std::optional(value->shape) : std::nullopt;
     }
 
 private:
-    std::optional<graph::Shape> primitiveShape(const std::string& path, const std::string& type, const std::string& port) const {
+    static constexpr int kMostDepth = 32;
+
+    [[nodiscard]] std::optional<std::string> pathOf(const graph::Cell& cell, const std::string& prefix, bool isLast) const {
+        const std::string path = prefix + cell.name;
+        if (cell.repeat.empty()) return path;
+        const Found found = m_index.below(path, true);
+        return found.repeat == 0 ? std::nullopt : std::optional(path + '.' + std::to_string(isLast ? found.repeat - 1 : 0));
+    }
+
+    [[nodiscard]] const graph::ValueInfo* primitive(const std::string& path, const std::string& type, const std::string& port, bool isOutput) const {
         const auto found = m_index.at(path);
         const catalog::CellType* about = catalog::find(type);
-        if (!found || !about) return {};
+        if (!found || !about) return nullptr;
         const graph::CellInstance& instance = m_analysis.expansion.model.cells[*found];
-        const std::vector<catalog::PortDef> ports = catalog::outputPorts(*about, instance);
+        const std::vector<catalog::PortDef> ports = isOutput ? catalog::outputPorts(*about, instance) : catalog::inputPorts(*about, instance);
+        const auto& values = isOutput ? instance.outputs : instance.inputs;
         std::size_t index = 0;
-        for (std::size_t i = 0; i < ports.size(); ++i) {
+        for (std::size_t i = 0; i < ports.size(); ++i)
             if (ports[i].name == port) index = i;
-        }
-        if (index >= instance.outputs.size()) return {};
-        const int value = instance.outputs[index];
-        if (value < 0) return {};
-        return m_analysis.expansion.model.values[static_cast<std::size_t>(value)].shape;
+        if (index >= values.size() || values[index] < 0) return nullptr;
+        return &m_analysis.expansion.model.values[static_cast<std::size_t>(values[index])];
     }
 
     const ModelAnalysis& m_analysis;
@@ -144,7 +166,7 @@ void addPorts(LevelBox& box, const graph::Graph* inner, const graph::Cell& cell,
     add(box.outputs, instance ? catalog::outputPorts(*about, *instance) : about->outputs);
 }
 
-LevelBox makeBox(const ModelAnalysis& analysis, const PathIndex& instances, const ShapeFinder& shapes, const graph::Cell& cell, const std::string& prefix,
+LevelBox makeBox(const ModelAnalysis& analysis, const PathIndex& instances, const ValueFinder& shapes, const graph::Cell& cell, const std::string& prefix,
                  const graph::Scope& scope) {
     LevelBox box;
     box.name = cell.name;
@@ -260,7 +282,7 @@ ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
         if (&graph == level.graph) level.graphName = name;
     level.hyper = hyperAt(analysis, path);
     const PathIndex instances(analysis.expansion.model);
-    const ShapeFinder shapes(analysis, instances);
+    const ValueFinder shapes(analysis, instances);
     std::map<std::string, std::size_t> inputs, cells, outputs;
     for (const graph::Port& port : level.graph->inputs) {
         inputs[port.name] = level.boxes.size();
@@ -288,12 +310,49 @@ ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
         auto& ins = level.boxes[to->second].inputs;
         const std::size_t fromPort = portNamed(outs, wire.from.cell.empty() ? std::string() : wire.from.port);
         const std::size_t toPort = portNamed(ins, wire.to.cell.empty() ? std::string() : wire.to.port);
+        if (!outs[fromPort].shape && wire.from.cell.empty() && !wire.to.cell.empty()) // what comes into a composite, its cells know
+            if (const graph::ValueInfo* value = shapes.input(*findCell(*level.graph, wire.to.cell), wire.to.port, level.prefix)) outs[fromPort].shape = value->shape;
         ins[toPort].shape = outs[fromPort].shape;
         if (LevelBox& target = level.boxes[to->second]; target.kind == BoxKind::Output && target.shape.empty() && ins[toPort].shape)
             target.shape = graph::toString(*ins[toPort].shape); // it declares none
         level.wires.push_back({from->second, to->second, fromPort, toPort, wire});
     }
     return level;
+}
+
+std::vector<std::string> valuesOnWires(const ModelAnalysis& analysis, const ModelLevel& level) {
+    const PathIndex instances(analysis.expansion.model);
+    const ValueFinder values(analysis, instances);
+    std::map<std::string, const graph::Cell*> cells;
+    for (const graph::Cell& cell : level.graph->cells) cells[cell.name] = &cell;
+    std::vector<std::string> out;
+    for (const LevelWire& wire : level.wires) {
+        const graph::Endpoint &from = wire.wire.from, &to = wire.wire.to;
+        const graph::ValueInfo* value = from.cell.empty() ? nullptr : values.output(*cells.at(from.cell), from.port, level.prefix);
+        if (!value && !to.cell.empty()) value = values.input(*cells.at(to.cell), to.port, level.prefix);
+        out.push_back(value ? value->producer : std::string());
+    }
+    return out;
+}
+
+std::vector<std::string> valuesOf(const ModelAnalysis& analysis, const ModelLevel& level, std::size_t box) {
+    const LevelBox& about = level.boxes[box];
+    if (about.kind == BoxKind::Input || about.kind == BoxKind::Output) { // whatever a wire of it carries
+        const std::vector<std::string> onWires = valuesOnWires(analysis, level);
+        for (std::size_t i = 0; i < level.wires.size(); ++i)
+            if ((level.wires[i].from == box || level.wires[i].to == box) && !onWires[i].empty()) return {onWires[i]};
+        return {};
+    }
+    const graph::Cell* cell = findCell(*level.graph, about.name);
+    if (!cell) return {};
+    const PathIndex instances(analysis.expansion.model);
+    const ValueFinder values(analysis, instances);
+    std::vector<std::string> out;
+    for (const LevelPort& port : about.outputs) {
+        const graph::ValueInfo* value = values.output(*cell, port.name, level.prefix);
+        out.push_back(value ? value->producer : std::string());
+    }
+    return out;
 }
 
 } // namespace celloom::ui

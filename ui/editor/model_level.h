@@ -64,6 +64,10 @@ struct ModelLevel {
 
 /// The level at `path`; the path must exist in the document (see isValid).
 ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path);
+/// The name of the value on each wire of the level, as a probe calls it ("layers.0.mlp.up_proj.out", an input's name); empty where it is not known.
+std::vector<std::string> valuesOnWires(const ModelAnalysis& analysis, const ModelLevel& level);
+/// Of each output of a box, or of a graph's own port: the same.
+std::vector<std::string> valuesOf(const ModelAnalysis& analysis, const ModelLevel& level, std::size_t box);
 /// Whether each step names a composite cell of the graph before it.
 bool isValid(const ModelAnalysis& analysis, const LevelPath& path);
 /// Where a cell of the expansion ("layers.3.self_attn.q_proj") is drawn: the level, and the box's name in it. Nothing for other paths.

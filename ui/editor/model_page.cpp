@@ -13,6 +13,8 @@
 #include "ui/editor/my_cells.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/palette.h"
+#include "ui/editor/probe.h"
+#include "ui/editor/probe_panel.h"
 #include "ui/editor/weights_bar.h"
 #include "ui/shell/notice.h"
 #include "ui/shell/services.h"
@@ -67,6 +69,7 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     layout->addWidget(makeLine(this, true));
     m_inspector = new Inspector(services, this);
     m_inspector->setFixedWidth(kInspectorWidth);
+    m_inspector->setFooter(m_probe->panel());
     connect(m_inspector, &Inspector::tuneRequested, this, &ModelPage::tuneRequested);
     layout->addWidget(m_inspector);
 
@@ -75,6 +78,7 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
         if (m_analysis && m_level.graph) {
             m_inspector->show(m_analysis, m_level, box);
             m_insight->setPlace(m_level, m_path, box);
+            m_probe->setChosen(box);
         }
         refreshActions();
     });
@@ -114,6 +118,9 @@ QWidget* ModelPage::buildToolRow() {
         button->setToolButtonStyle(Qt::ToolButtonIconOnly);
         layout->addWidget(button);
     }
+    m_probeButton = makeQuietButton(bar);
+    m_probeButton->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    layout->addWidget(m_probeButton);
     layout->addSpacing(8);
     QToolButton* minus = makeQuietButton(bar);
     m_zoom = makeLabel("muted", bar);
@@ -185,6 +192,10 @@ QWidget* ModelPage::buildCanvas() {
     m_stack->addWidget(m_message);
     m_stack->addWidget(m_view);
     m_arranger = new Arranger(m_view, m_stack, texts);
+    m_probe = new Probe(m_services, m_view, m_stack, texts);
+    addAction(m_probe->action());
+    m_probeButton->setDefaultAction(m_probe->action());
+    connect(m_probe, &Probe::placeRequested, this, &ModelPage::showPlace);
     connect(m_arranger, &Arranger::arranged, this, [this] {
         edit(tr("Arrange"), [positions = m_view->positions()](graph::Document& document, const graph::GraphName& graph) { return graph::moveCells(document, graph, positions); });
         m_view->fit();
@@ -227,6 +238,7 @@ void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
                             wasNeverSaved ? tr("Bring its unsaved edits back, above, or begin a new one (Ctrl+T).") : Format::error(*analysis->openError));
         m_stack->setCurrentIndex(0);
         m_inspector->clear();
+        m_probe->setPlace(nullptr, nullptr, {}, {});
         rebuildTrail();
     } else {
         if (!isValid(*analysis, m_path)) m_path.clear();
@@ -253,6 +265,7 @@ void ModelPage::showLevel() {
     m_zoom->setText(QStringLiteral("%1 %").arg(m_view->zoomPercent()));
     m_inspector->show(m_analysis, m_level, m_view->chosen());
     m_insight->setPlace(m_level, m_path, m_view->chosen());
+    m_probe->setPlace(m_analysis, &m_level, m_path, m_view->chosen());
     rebuildTrail();
     refreshActions();
     Q_EMIT contextChanged();

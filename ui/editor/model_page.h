@@ -37,6 +37,7 @@ class Insight;
 class Notice;
 class MyCells;
 class Palette;
+class Probe;
 class WeightsBar;
 struct ModelChoice;
 struct PortKind;
@@ -158,6 +159,8 @@ private:
 
     Services& m_services;
     Arranger* m_arranger = nullptr;
+    Probe* m_probe = nullptr;
+    QToolButton* m_probeButton = nullptr;
     ModelAnalysisPtr m_analysis;
     LevelPath m_path;
     ModelLevel m_level;
