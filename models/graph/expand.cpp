@@ -4,6 +4,7 @@
 
 #include "models/catalog/catalog.h"
 #include "models/graph/declared_ports.h"
+#include "models/graph/edits.h"
 #include "models/graph/expression.h"
 #include "models/graph/parameters.h"
 #include "models/graph/plan.h"
@@ -602,7 +603,9 @@ Expansion expand(const Document& original, const std::map<std::string, ParamValu
     std::size_t instances = 0;
     Expander expander(document, ProblemList(out.problems, "", false), instances);
     expander.run(document.main);
-    std::set<std::string> seen = expander.usedComposites();
+    // What the model uses is not looked at by itself, also where an error kept the expansion from coming to it.
+    const auto used = compositesUsedBy(document, document.main);
+    std::set<std::string> seen(used.begin(), used.end());
     for (const auto& [name, graph] : document.composites) {
         if (!seen.insert(name).second) continue;
         Expander alone(document, ProblemList(out.problems, name + "/", true), instances);

@@ -92,6 +92,15 @@ bool goesWell(const catalog::CellType& type, Cell cell, const std::string& param
     return type.shapeRule(rule).has_value();
 }
 
+/// The plain sizes of what comes in, the last dimensions first.
+std::vector<std::int64_t> sizesOf(const std::map<std::string, Shape>& inputs) {
+    std::vector<std::int64_t> out;
+    for (const auto& [port, shape] : inputs)
+        for (auto dim = shape.rbegin(); dim != shape.rend(); ++dim)
+            if (dim->symbol.empty() && std::find(out.begin(), out.end(), dim->number) == out.end()) out.push_back(dim->number);
+    return out;
+}
+
 void suggestNumbers(const FixContext& context, const Cell& cell, const catalog::CellType& type, const catalog::ParamDef& def, Candidates& out) {
     const Scope scope = context.scope();
     const auto inputs = context.inputShapes();
@@ -114,12 +123,7 @@ void suggestNumbers(const FixContext& context, const Cell& cell, const catalog::
         if (def.standard) add(*def.standard);
         return;
     }
-    // what comes in has this size
-    std::vector<std::int64_t> sizes;
-    for (const auto& [port, shape] : inputs)
-        for (auto dim = shape.rbegin(); dim != shape.rend(); ++dim)
-            if (dim->symbol.empty() && std::find(sizes.begin(), sizes.end(), dim->number) == sizes.end()) sizes.push_back(dim->number);
-    for (const std::int64_t size : sizes)
+    for (const std::int64_t size : sizesOf(inputs))
         if (goesWell(type, cell, def.name, size, inputs, scope)) add(sizeInWords(size, scope));
     if (now && std::abs(*now) < 1e9) { // the nearest that go well
         std::size_t found = 0;
@@ -136,36 +140,35 @@ void suggestNumbers(const FixContext& context, const Cell& cell, const catalog::
         if (std::holds_alternative<std::int64_t>(value) && goesWell(type, cell, def.name, name, inputs, scope)) add(name);
 }
 
-/// A number that a hyper-parameter has somewhere above: of 64 / 7 either.
-void suggestRoots(const FixContext& context, std::size_t level, const std::string& text, Candidates& out, int depth = 0) {
+/// A number that a hyper-parameter has somewhere above: of 64 / 7 either. Those near to it, then the `sizes` of what comes in.
+void suggestRoots(const FixContext& context, std::size_t level, const std::string& text, const std::vector<std::int64_t>& sizes, Candidates& out, int depth = 0) {
     if (depth > 8) return;
     const Graph& graph = *graphOf(context.document, context.levels[level].graph);
     for (const std::string& name : namesIn(text)) {
         const auto hyper = std::find_if(graph.hyper.begin(), graph.hyper.end(), [&](const HyperParameter& one) { return one.name == name; });
         if (hyper == graph.hyper.end()) continue;
         const ParamValue* value = &hyper->value;
-        std::size_t from = level;
-        std::string cell;
-        if (level > 0) {
-            const Cell* user = findCell(*graphOf(context.document, context.levels[level - 1].graph), context.levels[level].cell);
-            if (const auto given = user ? user->params.find(name) : std::map<std::string, ParamValue>::const_iterator(); user && given != user->params.end()) {
-                value = &given->second;
-                from = level - 1;
-                cell = user->name;
-            }
-        }
+        const Cell* user = level > 0 ? findCell(*graphOf(context.document, context.levels[level - 1].graph), context.levels[level].cell) : nullptr;
+        const auto given = user ? user->params.find(name) : std::map<std::string, ParamValue>::const_iterator();
+        const bool isGiven = user && given != user->params.end();
+        if (isGiven) value = &given->second;
         if (const auto* further = std::get_if<std::string>(value)) {
-            suggestRoots(context, from, *further, out, depth + 1);
+            suggestRoots(context, isGiven ? level - 1 : level, *further, sizes, out, depth + 1);
             continue;
         }
         const auto* number = std::get_if<std::int64_t>(value);
         if (!number) continue;
+        // of a composite the cell that uses it is told, not the composite
+        const std::size_t from = user ? level - 1 : level;
         double rank = -200 + std::log2(1.0 + static_cast<double>(std::abs(*number))) * 10; // the smaller of two is the count of something
-        for (const std::int64_t other : around(*number, 8)) {
-            if (other < 1) continue;
-            out.push_back({cell.empty() ? hyperFix(context.levels[from].graph, name, other) : valueFix(context.levels[from].graph, cell, name, other), rank});
+        const auto add = [&](const ParamValue& other) {
+            out.push_back({user ? valueFix(context.levels[from].graph, user->name, name, other) : hyperFix(context.levels[from].graph, name, other), rank});
             rank += 0.1;
-        }
+        };
+        for (const std::int64_t other : around(*number, 8))
+            if (other >= 1) add(other);
+        for (const std::int64_t size : sizes)
+            if (size != *number) add(user ? sizeInWords(size, context.scope(from)) : ParamValue(size));
     }
 }
 
@@ -191,7 +194,7 @@ void findParam(const FixContext& context, const Cell& cell, const catalog::CellT
     case catalog::ParamKind::Real:
         if (text) {
             for (const std::string& right : respelt(*text, scope)) add(right, rank++ - 100);
-            suggestRoots(context, context.levels.size() - 1, *text, out);
+            suggestRoots(context, context.levels.size() - 1, *text, sizesOf(context.inputShapes()), out);
         }
         suggestNumbers(context, cell, type, def, out);
         return;
@@ -249,7 +252,7 @@ void findHyper(const FixContext& context, Candidates& out) {
             double rank = 0;
             if (text)
                 for (const std::string& right : respelt(*text, scope)) out.push_back({hyperFix(context.graphName(), hyper.name, right), rank++});
-            if (text) suggestRoots(context, context.levels.size() - 1, *text, out);
+            if (text) suggestRoots(context, context.levels.size() - 1, *text, {}, out);
             return;
         }
         const auto* text = std::get_if<std::string>(&hyper.value);

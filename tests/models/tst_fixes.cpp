@@ -60,6 +60,7 @@ private Q_SLOTS:
     void aWholeDocumentHasNothingToMend();
     void whatIsNotKnownIsNotGuessed();
     void problemsInsideOfCompositesAreMendedThere();
+    void aCompositeIsToldTheWidthThatComesIn();
     void overridesCount();
     void fixesOfALargeModelAreFoundToo();
 };
@@ -204,6 +205,30 @@ void TestFixes::problemsInsideOfCompositesAreMendedThere() {
     QVERIFY(expand(document).ok());
     const auto& after = document.composites.at("MLP").wires;
     QVERIFY(std::find(after.begin(), after.end(), taken) != after.end());
+}
+
+/// A pasted block brings a width of its own: the cell that uses it gets the right one, the block keeps its.
+void TestFixes::aCompositeIsToldTheWidthThatComesIn() {
+    Document document = chain();
+    Graph block;
+    block.name = "Block";
+    block.hyper = {{"d_model", std::int64_t{512}, ""}};
+    block.inputs = {{"x", {}, "float"}};
+    block.outputs = {{"out", {}, "float"}};
+    block.cells = {{"dense", "Dense", {{"in_channels", std::string("d_model")}, {"out_channels", std::string("d_model")}}, "", "", {}}};
+    block.wires = {{{"", "x"}, {"dense", "x"}}, {{"dense", "out"}, {"", "out"}}};
+    document.composites["Block"] = block;
+    must(addCell(document, "", "Block"));
+    must(insertOnWire(document, "", {{"embed", "out"}, {"up", "x"}}, "block", "x", "out"));
+    const Expansion broken = expand(document);
+    QCOMPARE(broken.problems.size(), std::size_t(1));
+    QCOMPARE(broken.problems.front().path, std::string("block.dense"));
+    const auto fixes = fixesFor(document, broken.problems.front());
+    QVERIFY(!fixes.empty());
+    QCOMPARE(fixes.front().title(), std::string("Set d_model to hidden"));
+    must(fixes.front().apply(document));
+    QVERIFY(expand(document).ok());
+    QCOMPARE(std::get<std::int64_t>(document.composites.at("Block").hyper[0].value), std::int64_t{512});
 }
 
 /// The problem arises by a recipe's override alone, and the fix must hold under it.

@@ -20,7 +20,8 @@ namespace celloom::ui {
 
 namespace {
 
-constexpr int kUsualHeight = 190;
+constexpr int kUsualHeight = 200; // of a panel that nobody drew taller, on a large window; less on a small one
+constexpr int kUsualPart = 4;
 constexpr int kAbove = 240; // pixels that stay for what is above it
 constexpr int kHandle = 5;
 constexpr int kKeyStep = 24;
@@ -30,7 +31,7 @@ const QString kOpenKey = QStringLiteral("model/panel/open"), kHeightKey = QStrin
 
 BottomPanel::BottomPanel(Services& services, QWidget* parent)
     : QFrame(parent), m_services(services), m_isOpen(services.settings.value(kOpenKey, true).toBool()),
-      m_height(std::max(kLeastHeight, services.settings.value(kHeightKey, kUsualHeight).toInt())) {
+      m_height(services.settings.value(kHeightKey, 0).toInt()) {
     setProperty("role", QStringLiteral("statusbar"));
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 1, 0, 0);
@@ -135,8 +136,9 @@ void BottomPanel::applyHeight() {
     m_fold->setToolTip((m_isOpen ? tr("Fold the panel (%1)") : tr("Unfold the panel (%1)")).arg(QStringLiteral("Ctrl+`")));
     m_fold->setAccessibleName(m_isOpen ? tr("Fold the panel") : tr("Unfold the panel"));
     if (m_isOpen) {
-        const int most = parentWidget() && parentWidget()->height() > 0 ? std::max(kLeastHeight, parentWidget()->height() - kAbove) : m_height;
-        setFixedHeight(std::min(m_height, most));
+        const int whole = parentWidget() ? parentWidget()->height() : 0;
+        const int wanted = m_height > 0 ? std::max(kLeastHeight, m_height) : std::clamp(whole / kUsualPart, kLeastHeight, kUsualHeight);
+        setFixedHeight(whole > 0 ? std::min(wanted, std::max(kLeastHeight, whole - kAbove)) : wanted);
     } else {
         setMinimumHeight(0);
         setMaximumHeight(QWIDGETSIZE_MAX);
@@ -147,7 +149,7 @@ void BottomPanel::applyHeight() {
 void BottomPanel::drag(int globalY) {
     m_height = std::max(kLeastHeight, m_dragHeight + m_dragFrom - globalY);
     applyHeight();
-    m_height = height() > 0 ? std::min(m_height, maximumHeight()) : m_height;
+    m_height = std::min(m_height, maximumHeight());
 }
 
 bool BottomPanel::eventFilter(QObject* watched, QEvent* event) {
@@ -159,7 +161,7 @@ bool BottomPanel::eventFilter(QObject* watched, QEvent* event) {
         } else if (event->type() == QEvent::MouseMove && mouse->buttons().testFlag(Qt::LeftButton)) {
             drag(qRound(mouse->globalPosition().y()));
         } else if (event->type() == QEvent::MouseButtonRelease) {
-            m_services.settings.setValue(kHeightKey, m_height);
+            if (m_height > 0) m_services.settings.setValue(kHeightKey, m_height);
         }
         return false;
     }

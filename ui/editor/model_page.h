@@ -142,6 +142,7 @@ private:
     QWidget* buildTrail();
     QWidget* buildCanvas();
     void connectInsight();
+    [[nodiscard]] QPointF freePlace() const;
     void fillRecent();
     void chooseFolder();
     void chooseFile();

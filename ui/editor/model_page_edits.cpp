@@ -183,6 +183,17 @@ void ModelPage::connectGestures() {
     connect(m_inspector, &Inspector::edited, this, [this](const QString& name, const GraphEdit& change) { edit(name, change); });
 }
 
+/// In the middle of what one sees, or beside what stands there.
+QPointF ModelPage::freePlace() const {
+    QPointF place = m_view->middle();
+    const auto positions = m_view->positions();
+    const auto isTaken = [&] {
+        return std::any_of(positions.begin(), positions.end(), [&](const auto& one) { return std::abs(one.second.x - place.x()) < kWide && std::abs(one.second.y - place.y()) < kTall; });
+    };
+    while (isTaken()) place.rx() += kWide;
+    return place;
+}
+
 /// The panel under the canvas, and the keys that reach it from everywhere on the page.
 void ModelPage::connectInsight() {
     const auto onKey = [this](const QKeySequence& keys, auto slot) {
@@ -201,14 +212,14 @@ void ModelPage::connectInsight() {
     connect(m_insight, &Insight::importReady, this, [this](const ImportedCode& code, CodeTab::Target target) {
         std::string added;
         const bool isWhole = target == CodeTab::Target::Model;
-        const QPointF middle = m_view->middle();
+        const QPointF place = freePlace();
         const QString name = isWhole ? tr("Model from code") : tr("Insert %1 from code").arg(code.className);
         const bool isDone = edit(name, [&](graph::Document& document, const graph::GraphName& graph) -> Status {
             if (isWhole) {
                 graph::replaceBy(document, code.document);
                 return {};
             }
-            CELLOOM_TRY(cell, graph::insertDocument(document, graph, code.document, toUtf8(code.className), graph::Position{std::round(middle.x()), std::round(middle.y())}));
+            CELLOOM_TRY(cell, graph::insertDocument(document, graph, code.document, toUtf8(code.className), graph::Position{std::round(place.x()), std::round(place.y())}));
             added = cell;
             return {};
         });

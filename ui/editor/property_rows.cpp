@@ -48,6 +48,19 @@ QLabel* rowLabel(const QString& text, const QString& tip, QWidget* parent) {
 
 } // namespace
 
+void letWheelPass(QWidget* field) {
+    class Guard : public QObject {
+    public:
+        using QObject::QObject;
+        bool eventFilter(QObject*, QEvent* event) override {
+            if (event->type() != QEvent::Wheel) return false;
+            event->ignore();
+            return true;
+        }
+    };
+    field->installEventFilter(new Guard(field));
+}
+
 QString paramText(const graph::ParamValue& value) {
     return fromUtf8(graph::toString(std::visit([](const auto& held) { return graph::ResolvedValue(held); }, value)));
 }
@@ -104,6 +117,7 @@ void PropertyRows::addChoice(const QString& label, const QString& id, const QStr
     auto* row = new QHBoxLayout;
     row->setSpacing(8);
     auto* box = new QComboBox(m_holder);
+    letWheelPass(box);
     box->setObjectName(id);
     box->setAccessibleName(label);
     box->setToolTip(tip);

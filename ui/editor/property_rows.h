@@ -59,6 +59,9 @@ private:
     EditSink m_sink;
 };
 
+/// The wheel goes on to the panel, which scrolls: a choice does not change under the pointer.
+void letWheelPass(QWidget* field);
+
 /// "hidden / heads", "64", "0.5", "true": a value as one types it, and back. What is no number and no yes or no is text.
 QString paramText(const graph::ParamValue& value);
 graph::ParamValue paramFromText(const QString& text);

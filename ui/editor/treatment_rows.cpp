@@ -5,11 +5,14 @@
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
+#include "ui/editor/property_rows.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QScrollArea>
+#include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -52,6 +55,16 @@ QLabel* makeProblem(QWidget* holder) {
     problem->setWordWrap(true);
     problem->hide();
     return problem;
+}
+
+QComboBox* makeChoice(const char* name, const QString& said, QWidget* holder) {
+    auto* box = new QComboBox(holder);
+    box->setObjectName(QLatin1String(name));
+    box->setAccessibleName(said);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    box->setMinimumContentsLength(6);
+    letWheelPass(box);
+    return box;
 }
 
 /// From the event loop: what shows the change is built anew by it.
@@ -144,20 +157,16 @@ void TreatmentRows::addNewRule(const std::string& path, const std::vector<std::s
     auto* layout = new QVBoxLayout(form);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(5);
-    auto* what = new QComboBox(form);
-    what->setObjectName(QStringLiteral("rule what"));
-    what->setAccessibleName(tr("What the rule gives"));
+    QComboBox* what = makeChoice("rule what", tr("What the rule gives"), form);
     for (int i = 0; i < static_cast<int>(std::size(kChoices)); ++i) // the index is the item's data
         if (takesLora || QLatin1String(kChoices[i].words) != QLatin1String("lora ")) what->addItem(tr(kChoices[i].name), i);
     auto* value = new QLineEdit(form);
     value->setObjectName(QStringLiteral("rule value"));
     value->setAccessibleName(tr("Value"));
     auto* first = new QHBoxLayout;
-    first->addWidget(what, 1);
-    first->addWidget(value, 1);
-    auto* reach = new QComboBox(form);
-    reach->setObjectName(QStringLiteral("rule reach"));
-    reach->setAccessibleName(tr("For which cells"));
+    first->addWidget(what, 3);
+    first->addWidget(value, 2);
+    QComboBox* reach = makeChoice("rule reach", tr("For which cells"), form);
     if (repeats != alone) reach->addItem(tr("In all repeats"), fromUtf8(repeats));
     reach->addItem(path.empty() ? tr("The whole model") : tr("This one alone"), fromUtf8(alone));
     reach->addItem(tr("A pattern"));
@@ -210,6 +219,10 @@ void TreatmentRows::addNewRule(const std::string& path, const std::vector<std::s
         form->show();
         open->hide();
         what->setFocus();
+        QTimer::singleShot(0, add, [add] { // laid out then
+            for (QWidget* above = add->parentWidget(); above; above = above->parentWidget())
+                if (auto* scroll = qobject_cast<QScrollArea*>(above)) scroll->ensureWidgetVisible(add);
+        });
     });
     QObject::connect(what, &QComboBox::currentIndexChanged, form, showValue);
     QObject::connect(reach, &QComboBox::activated, form, showPattern);
