@@ -69,7 +69,7 @@ int runChild(const std::filesystem::path& path) {
                                 },
                                 scriptsTried,
                                 {},
-                                engine::cellsOf(workspace.path)},
+                                engine::cellsOf(workspace.path, engine::noteIn(**writer, link->get()))},
                                recipe->withAbsolutePaths());
     return trainer.run().code;
 }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -82,7 +83,7 @@ private:
 /// The libraries that one registry has loaded.
 class Libraries {
 public:
-    explicit Libraries(std::filesystem::path workspace) : m_workspace(std::move(workspace)) {}
+    Libraries(std::filesystem::path workspace, std::function<void(const LoadedPlugin&)> onLoaded) : m_workspace(std::move(workspace)), m_onLoaded(std::move(onLoaded)) {}
 
     Result<const CelloomPlugin*> find(const std::string& library) {
         const std::lock_guard lock(m_mutex);
@@ -90,11 +91,13 @@ public:
         CELLOOM_TRY(trust, PluginTrust::open(m_workspace));
         CELLOOM_TRY(file, trust.readTrusted(library));
         CELLOOM_TRY(plugin, load(file, library));
+        if (m_onLoaded) m_onLoaded({library, file.sha256, file.stamp});
         return m_loaded[library] = plugin;
     }
 
 private:
     std::filesystem::path m_workspace;
+    std::function<void(const LoadedPlugin&)> m_onLoaded;
     std::mutex m_mutex;
     std::map<std::string, const CelloomPlugin*> m_loaded;
 };
@@ -116,13 +119,22 @@ std::unique_ptr<Cell> makeCell(Libraries& libraries, const graph::CellInstance& 
 
 } // namespace
 
-std::shared_ptr<const CellRegistry> cellsOf(const std::filesystem::path& workspace) {
+std::shared_ptr<const CellRegistry> cellsOf(const std::filesystem::path& workspace, std::function<void(const LoadedPlugin&)> onLoaded) {
     auto registry = std::make_shared<CellRegistry>(CellRegistry::standard());
-    registry->replace("Plugin", [libraries = std::make_shared<Libraries>(workspace)](const graph::CellInstance& instance) -> std::unique_ptr<Cell> {
+    registry->replace("Plugin", [libraries = std::make_shared<Libraries>(workspace, std::move(onLoaded))](const graph::CellInstance& instance) -> std::unique_ptr<Cell> {
         if (instance.text("library").empty()) return CellRegistry::standard().make(instance); // says that this program has no cells of its own
         return makeCell(*libraries, instance);
     });
     return registry;
+}
+
+std::function<void(const LoadedPlugin&)> noteIn(store::RunWriter& writer, protocol::ChildLink* link) {
+    return [&writer, link](const LoadedPlugin& plugin) {
+        const std::string said = "Uses cells of " + plugin.library + ", SHA-256 " + plugin.sha256 + ".";
+        const std::string data = nlohmann::json{{"library", plugin.library}, {"sha256", plugin.sha256}, {"stamp", plugin.stamp}}.dump();
+        writer.event(0, "info", "plugin", said, {}, data);
+        if (link) link->message(0, "info", "plugin", said, {});
+    };
 }
 
 } // namespace celloom::engine

@@ -49,7 +49,7 @@ Result<std::unique_ptr<LLMTrainer>> LLMTrainer::create(const recipe::Recipe& rec
     Setup setup{folder, options.cacheFolder.empty() ? cacheOf(folder.path) : options.cacheFolder, *writer, nullptr, options.stopSignal, std::move(options.print)};
     setup.callbacks = std::move(options.callbacks);
     const fs::path runs = folder.path.parent_path();
-    setup.cells = options.cells ? std::move(options.cells) : runs.filename() == "runs" ? cellsOf(runs.parent_path()) : nullptr;
+    setup.cells = options.cells ? std::move(options.cells) : runs.filename() == "runs" ? cellsOf(runs.parent_path(), noteIn(*writer, nullptr)) : nullptr;
     auto trainer = std::make_unique<LLMTrainer>(std::move(setup), recipe.withAbsolutePaths());
     trainer->m_ownWriter = std::move(writer);
     trainer->m_lock = std::move(lock);

@@ -3261,6 +3261,10 @@
             <translation>第 %1 步没有可学习的词元，未作任何改动。</translation>
         </message>
         <message>
+            <source>Uses cells of %1, SHA-256 %2.</source>
+            <translation>使用 %1 中的 Cell，SHA-256 为 %2。</translation>
+        </message>
+        <message>
             <source>Trainable %1 %: %2 of %3 parameters; their gradients and moments take %4, of a full training %5.</source>
             <translation>可训练 %1 %：%3 个参数中的 %2 个；其梯度与矩估计占 %4，全量训练则为 %5。</translation>
         </message>

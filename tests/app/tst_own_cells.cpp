@@ -271,6 +271,14 @@ private Q_SLOTS:
         QVERIFY(m_workspace.run(killed, QStringLiteral("step:11")).isKilled);
         QCOMPARE(m_workspace.run(killed).code, 0);
         QVERIFY(exactRows(killed) == rows);
+        const auto said = events(killed, "plugin"); // once each time that it began
+        QCOMPARE(said.size(), std::size_t(2));
+        for (const auto& event : said) {
+            const json data = json::parse(event.data);
+            QCOMPARE(data["library"].get<std::string>(), std::string("gated.so"));
+            QCOMPARE(data["sha256"].get<std::string>(), *sha256OfFile(path("gated") / "gated.so"));
+            QVERIFY(has(data["stamp"].get<std::string>(), "interface 1;"));
+        }
         QVERIFY(m_workspace.run(create(documentOf(gated("gated.so", "relu")))).code == 0);
     }
 

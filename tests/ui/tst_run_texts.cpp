@@ -61,6 +61,7 @@ private Q_SLOTS:
         row("samples", R"({"conversations": 2155, "sequences": 2150, "tokens": 154394, "trainable": 4361, "truncated": 3, "dropped": 5, "untrainable": 1, "longest": 122})");
         row("answers", R"({"matches": 31, "questions": 50, "wrong": []})");
         row("empty_step", R"({"step": 3})");
+        row("plugin", R"({"library": "gated.so", "sha256": "0f1e", "stamp": "interface 1; celloom 0.1.0"})");
         row("trainable", R"({"trainable": 156160, "base": 5265664, "adapters": 156160, "cells": 28, "state_bytes": 1873920, "full_state_bytes": 63187968})");
         row("adapter", R"({"adapter": "/tmp/w/runs/0001-a/adapter"})");
         row("model", R"({"model": "/tmp/m", "parameters": 3500000, "adapters": []})");

@@ -218,6 +218,7 @@ public:
         return tr("%1 improved no more: the run ends early, after step %2.").arg(data.text("monitor"), data.count("step"));
     }
     static QString emptyStep(Data& data) { return tr("Step %1 had no token to learn from and changed nothing.").arg(data.count("step")); }
+    static QString plugin(Data& data) { return tr("Uses cells of %1, SHA-256 %2.").arg(data.text("library"), data.text("sha256")); }
     static QString trainable(Data& data) {
         const double all = data.real("base") + data.real("adapters"), learning = data.real("trainable");
         QString text = tr("Trainable %1 %: %2 of %3 parameters; their gradients and moments take %4, of a full training %5.")
@@ -334,6 +335,7 @@ constexpr struct {
     {"plateau", &Sentences::plateau},
     {"early_stopping", &Sentences::earlyStopping},
     {"empty_step", &Sentences::emptyStep},
+    {"plugin", &Sentences::plugin},
     {"trainable", &Sentences::trainable},
     {"precision", &Sentences::precision},
     {"slow_half_type", &Sentences::slowHalfType},
