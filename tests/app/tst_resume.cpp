@@ -109,6 +109,30 @@ private Q_SLOTS:
         compare(folder, expected, kSteps);
     }
 
+    // BatchNorm2d's running mean and variance are moved by every step, though by no optimizer; pictures are cropped at random.
+    void runningAveragesAndCroppedPicturesGoOnExactly() {
+        const auto shipped = recipe::Recipe::load(CELLOOM_SOURCE "/resources/recipes/image-classifier-digits.json");
+        QVERIFY(shipped);
+        json pictures = json::parse(shipped->withAbsolutePaths().toJson());
+        pictures.merge_patch({{"train", {{"max_steps", kSteps}}}, {"schedule", {{"warmup_steps", 2}}}, {"evaluate", {{"every_steps", 3}, {"max_batches", 2}}},
+                              {"checkpoint", {{"every_steps", 2}, {"keep_max", 2}}}, {"threads", 1}, {"device", "cpu"}});
+        const auto expected = trained(pictures), folder = m_workspace.create(pictures);
+        QVERIFY(m_workspace.run(folder, "step:7").isKilled);
+        const ChildEnd resumed = m_workspace.run(folder);
+        QVERIFY2(resumed.code == 0, qPrintable(resumed.output + resumed.messages));
+        compare(folder, expected, kSteps);
+        const auto averages = [](const store::RunFolder& of, std::int64_t step) {
+            const auto file = engine::SafetensorsFile::open(of.checkpoints() / engine::checkpointName(step) / "model.safetensors");
+            std::map<std::string, at::Tensor> out;
+            for (const std::string& name : file ? (*file)->names() : std::vector<std::string>{})
+                if (name.ends_with("running_mean")) out[name] = (*file)->tensor(name)->clone();
+            return out;
+        };
+        const auto before = averages(folder, kSteps - 2), after = averages(folder, kSteps);
+        QVERIFY(before.size() >= 3 && before.size() == after.size());
+        for (const auto& [name, mean] : before) QVERIFY2(!mean.equal(after.at(name)), name.c_str());
+    }
+
     void aRateSetWhileRunningSurvivesAKillBitForBit() {
         const auto script = [](std::int64_t stopAfter) {
             Script link;
