@@ -22,6 +22,16 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::ComparePanel</name>
+        <message numerus="yes">
+            <source>%n difference(s)</source>
+            <translation>
+                <numerusform>%n difference</numerusform>
+                <numerusform>%n differences</numerusform>
+            </translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::Inspector</name>
         <message numerus="yes">
             <source>and %n more</source>

@@ -406,6 +406,75 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::ComparePanel</name>
+        <message>
+            <source>End the comparison</source>
+            <translation>结束比较</translation>
+        </message>
+        <message>
+            <source>End the comparison (Esc)</source>
+            <translation>结束比较（Esc）</translation>
+        </message>
+        <message>
+            <source>Differences</source>
+            <translation>差异</translation>
+        </message>
+        <message>
+            <source>Against %1</source>
+            <translation>与 %1 比较</translation>
+        </message>
+        <message>
+            <source>added</source>
+            <translation>新增</translation>
+        </message>
+        <message>
+            <source>removed</source>
+            <translation>删除</translation>
+        </message>
+        <message>
+            <source>changed</source>
+            <translation>改变</translation>
+        </message>
+        <message>
+            <source>The two graphs say the same. Where cells stand does not count.</source>
+            <translation>两个图内容相同（不计单元的位置）。</translation>
+        </message>
+        <message numerus="yes">
+            <source>%n difference(s)</source>
+            <translation>
+                <numerusform>%n 处差异</numerusform>
+            </translation>
+        </message>
+        <message>
+            <source>Model</source>
+            <translation>模型</translation>
+        </message>
+        <message>
+            <source>the composite</source>
+            <translation>复合单元</translation>
+        </message>
+        <message>
+            <source>the graph&apos;s own note</source>
+            <translation>图自身的备注</translation>
+        </message>
+        <message>
+            <source>wire %1</source>
+            <translation>连线 %1</translation>
+        </message>
+        <message>
+            <source>hyper-parameter %1</source>
+            <translation>超参数 %1</translation>
+        </message>
+        <message>
+            <source>input %1</source>
+            <translation>输入 %1</translation>
+        </message>
+        <message>
+            <source>output %1</source>
+            <translation>输出 %1</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::CostTab</name>
         <message>
             <source>Costs of the model</source>
@@ -1991,6 +2060,38 @@
         <message>
             <source>Add the port %1</source>
             <translation>添加端口 %1</translation>
+        </message>
+        <message>
+            <source>Compare</source>
+            <translation>比较</translation>
+        </message>
+        <message>
+            <source>Shows what differs from another model, a file, or what was saved last</source>
+            <translation>显示与另一个模型、文件或上次保存内容的差异</translation>
+        </message>
+        <message>
+            <source>With what was saved last</source>
+            <translation>与上次保存的内容</translation>
+        </message>
+        <message>
+            <source>what was saved</source>
+            <translation>上次保存的内容</translation>
+        </message>
+        <message>
+            <source>With %1</source>
+            <translation>与 %1</translation>
+        </message>
+        <message>
+            <source>With a file…</source>
+            <translation>与文件…</translation>
+        </message>
+        <message>
+            <source>Compare with</source>
+            <translation>比较对象</translation>
+        </message>
+        <message>
+            <source>%1 cannot be compared with.</source>
+            <translation>无法与 %1 比较。</translation>
         </message>
     </context>
     <context>

@@ -68,6 +68,8 @@ public:
     [[nodiscard]] std::set<std::string> chosenCells() const; // without the graph's own ports
     [[nodiscard]] std::optional<graph::Wire> chosenWire() const;
     [[nodiscard]] const ModelLevel& level() const { return m_level; }
+    /// As many as the level has boxes, in their order; gone with the level. For what is drawn upon them.
+    [[nodiscard]] const std::vector<BoxItem*>& items() const { return m_items; }
     /// Where each cell is now.
     [[nodiscard]] std::map<std::string, graph::Position> positions() const;
     [[nodiscard]] QPointF middle() const { return mapToScene(viewport()->rect().center()); }

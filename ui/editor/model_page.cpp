@@ -6,6 +6,7 @@
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
 #include "ui/editor/arranger.h"
+#include "ui/editor/compare_panel.h"
 #include "ui/editor/document_tabs.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/inspector.h"
@@ -32,7 +33,7 @@
 namespace celloom::ui {
 
 namespace {
-constexpr int kInspectorWidth = 308, kPaletteWidth = 196;
+constexpr int kInspectorWidth = 308, kPaletteWidth = 196, kCompareWidth = 232;
 constexpr int kSettleMs = 150; // edits closer together are analysed as one
 } // namespace
 
@@ -60,6 +61,10 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     m_insight = new Insight(services, this);
     auto* above = new QHBoxLayout;
     above->addWidget(m_palette);
+    m_compare = new ComparePanel(services.theme, this);
+    m_compare->setFixedWidth(kCompareWidth);
+    m_compare->hide();
+    above->addWidget(m_compare);
     above->addLayout(left, 1);
     auto* main = new QVBoxLayout;
     main->setSpacing(0);
@@ -90,8 +95,12 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     connectGestures();
     connectInsight();
     connectMyCells();
+    connectCompare();
     connect(m_view, &GraphView::stepInRequested, this, &ModelPage::stepIn);
-    connect(m_view, &GraphView::stepOutRequested, this, &ModelPage::stepOut);
+    connect(m_view, &GraphView::stepOutRequested, this, [this] {
+        if (m_comparedWith.document) endComparison();
+        else stepOut();
+    });
     connect(m_view, &GraphView::zoomChanged, this, [this] { m_zoom->setText(QStringLiteral("%1 %").arg(m_view->zoomPercent())); });
     texts.add([this] { rebuildTrail(); });
 }
@@ -110,6 +119,13 @@ QWidget* ModelPage::buildToolRow() {
     connect(m_openMenu, &QMenu::aboutToShow, this, &ModelPage::fillRecent);
     m_open->setMenu(m_openMenu);
     layout->addWidget(m_open);
+    QToolButton* compare = makeQuietButton(bar);
+    compare->setPopupMode(QToolButton::InstantPopup);
+    compare->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    auto* compareMenu = new QMenu(compare);
+    connect(compareMenu, &QMenu::aboutToShow, this, [this, compareMenu] { fillCompareMenu(compareMenu); });
+    compare->setMenu(compareMenu);
+    layout->addWidget(compare);
     layout->addStretch(1);
     buildActions();
     for (QAction* action : {m_undo, m_redo, m_save, m_group, m_arrange}) {
@@ -133,7 +149,8 @@ QWidget* ModelPage::buildToolRow() {
     connect(minus, &QToolButton::clicked, this, [this] { m_view->zoomBy(1 / 1.2); });
     connect(plus, &QToolButton::clicked, this, [this] { m_view->zoomBy(1.2); });
     connect(fit, &QToolButton::clicked, this, [this] { m_view->fit(); });
-    const auto setIcons = [this, minus, plus, fit] {
+    const auto setIcons = [this, minus, plus, fit, compare] {
+        compare->setIcon(m_services.theme.icon(QStringLiteral("compare")));
         minus->setIcon(m_services.theme.icon(QStringLiteral("minus")));
         plus->setIcon(m_services.theme.icon(QStringLiteral("plus")));
         m_open->setIcon(m_services.theme.icon(QStringLiteral("folder")));
@@ -141,7 +158,9 @@ QWidget* ModelPage::buildToolRow() {
     };
     setIcons();
     connect(&m_services.theme, &Theme::changed, this, setIcons);
-    texts.add([this, minus, plus, fit] {
+    texts.add([this, minus, plus, fit, compare] {
+        compare->setText(tr("Compare"));
+        compare->setToolTip(tr("Shows what differs from another model, a file, or what was saved last"));
         m_open->setText(tr("Open"));
         m_open->setAccessibleName(tr("Open a model"));
         m_open->setToolTip(tr("Open a model's folder: Hugging Face layout, a checkpoint, a run. It can be dropped on the window, too."));
@@ -225,10 +244,11 @@ void ModelPage::showDocument() {
 void ModelPage::showAnalysis(const ModelAnalysisPtr& analysis) {
     m_analysis = analysis;
     refreshWeights();
+    refreshComparison();
     m_view->setEditable(!analysis->openError && recipe::trains(m_services.recipe.recipe()));
     m_insight->setEditable(!analysis->openError && recipe::trains(m_services.recipe.recipe()));
     m_palette->setDocument(analysis->openError ? nullptr : &analysis->document);
-    m_palette->setVisible(recipe::trains(m_services.recipe.recipe()));
+    m_palette->setVisible(recipe::trains(m_services.recipe.recipe()) && !m_comparedWith.document);
     if (analysis->openError) {
         m_path.clear();
         m_judge.reset();
@@ -259,6 +279,7 @@ void ModelPage::showLevel() {
     if (m_fitNext) m_view->forget();
     m_view->setLevel(m_level, badges);
     m_stack->setCurrentIndex(1);
+    markComparison();
     m_arranger->place();
     restorePlace();
     m_fitNext = false;

@@ -1,6 +1,7 @@
 // The Model page: the graph of the recipe's model: build it, step into composites, inspect, see what is wrong.
 #pragma once
 
+#include "models/graph/comparison.h"
 #include "models/library/update.h"
 #include "ui/editor/model_level.h"
 #include "ui/editor/property_rows.h"
@@ -22,6 +23,7 @@ class QFrame;
 class QHBoxLayout;
 class QLabel;
 class QMenu;
+class QShortcut;
 class QSpinBox;
 class QStackedWidget;
 class QTimer;
@@ -35,6 +37,7 @@ class EmptyState;
 class Inspector;
 class Insight;
 class Notice;
+class ComparePanel;
 class MyCells;
 class Palette;
 class Probe;
@@ -120,6 +123,16 @@ private:
     void linkCopy(ModelDocument& model, const std::string& composite, const graph::Origin& origin, const QString& note);
     void removeMine(const QString& name);
 
+    // comparing (model_page_compare.cpp)
+    void connectCompare();
+    void fillCompareMenu(QMenu* menu);
+    void compareWithFile(const QString& source, const QString& name);
+    void compareWith(const DocumentPtr& other, const QString& name);
+    void endComparison();
+    void refreshComparison();
+    void markComparison();
+    void showFinding(const graph::Finding& finding);
+
     // gestures (model_page_edits.cpp)
     void connectGestures();
     /// One change of the level on show; what is refused is said. Positions of all cells become the document's own with the first one.
@@ -188,6 +201,15 @@ private:
     Inspector* m_inspector;
     Insight* m_insight;
     Palette* m_palette;
+    ComparePanel* m_compare;
+    QShortcut* m_endComparison = nullptr;
+    struct Compared { // with what, and which tab
+        DocumentPtr document;
+        QString name;
+        QPointer<ModelDocument> model;
+    };
+    Compared m_comparedWith;
+    std::vector<graph::Finding> m_findings;
     MyCells* m_myCells;
     DocumentPtr m_compared;                     // what the libraries were asked about last
     std::vector<library::CopyStatus> m_copies; // and what they said
