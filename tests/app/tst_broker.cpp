@@ -682,7 +682,7 @@ void TestBroker::case18AClientThatComesBackMissesNothing() {
     QCOMPARE(site.submit("ok-100").code, 0);
     std::int64_t seen = 0;
     for (int i = 0; i < 5; ++i) {
-        const auto event = (*first)->nextEvent(5s);
+        const auto event = (*first)->nextEvent(std::chrono::milliseconds(kPatience));
         QVERIFY(event && *event);
         const std::int64_t sequence = (**event)["seq"];
         QVERIFY(seen == 0 || sequence == seen + 1);
@@ -696,7 +696,7 @@ void TestBroker::case18AClientThatComesBackMissesNothing() {
     QVERIFY(answer && (*answer)["missed"] == false);
     const std::int64_t last = (*answer)["sequence"];
     while (seen < last) {
-        const auto event = (*second)->nextEvent(5s);
+        const auto event = (*second)->nextEvent(std::chrono::milliseconds(kPatience));
         QVERIFY(event && *event);
         const std::int64_t sequence = (**event)["seq"];
         QCOMPARE(sequence, seen + 1);
