@@ -137,7 +137,10 @@ void TestJourney::aTransformerIsBuiltFromAnEmptyCanvas() {
     insert("transformerblock");
     m_hand->picture(QStringLiteral("block"));
     fill(field("repeat"), QStringLiteral("2"));
-    m_hand->click(field("param:causal"));
+    QWidget* causal = field("param:causal");
+    QVERIFY(causal);
+    m_hand->click(causal->mapToGlobal(QPoint(10, causal->height() / 2)));
+    QTRY_VERIFY(cell("transformer_block")->params.contains("causal"));
     insert("lmhead");
     fill(field("param:vocab_size"), QStringLiteral("1200"));
     insert("output");

@@ -232,11 +232,17 @@ void PropertyRows::addParameters(const graph::Cell& cell, const LevelBox& box, c
             const auto given = cell.params.find(hyper.name);
             const std::string cellName = cell.name, param = hyper.name;
             const graph::Scope scope = m_level.hyper;
+            const QString stepName = tr("Change %1 of %2").arg(fromUtf8(param), fromUtf8(cellName)), id = QStringLiteral("param:") + fromUtf8(param);
+            if (const graph::ParamValue& now = given == cell.params.end() ? hyper.value : given->second; std::holds_alternative<bool>(now)) {
+                addFlag(fromUtf8(param), id, std::get<bool>(now), fromUtf8(hyper.help), stepName, [=](bool on) {
+                    return GraphEdit([=](graph::Document& document, const graph::GraphName& graph) { return graph::setParam(document, graph, cellName, param, on); });
+                });
+                continue;
+            }
             QString remark; // what an expression comes to
             if (given != cell.params.end() && std::holds_alternative<std::string>(given->second))
                 if (const auto value = graph::evaluate(std::get<std::string>(given->second), scope)) remark = QStringLiteral("= ") + fromUtf8(graph::toString(*value));
-            QLineEdit* line = addLine(fromUtf8(hyper.name), QStringLiteral("param:") + fromUtf8(hyper.name), given == cell.params.end() ? QString() : paramText(given->second),
-                                      fromUtf8(hyper.help), remark, tr("Change %1 of %2").arg(fromUtf8(param), fromUtf8(cellName)),
+            QLineEdit* line = addLine(fromUtf8(param), id, given == cell.params.end() ? QString() : paramText(given->second), fromUtf8(hyper.help), remark, stepName,
                                       [=](const QString& text) -> Result<GraphEdit> {
                                           std::optional<graph::ParamValue> value;
                                           if (!text.trimmed().isEmpty()) value = paramFromText(text);
