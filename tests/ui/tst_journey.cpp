@@ -4,12 +4,15 @@
 #include "models/graph/edits.h"
 #include "tests/ui/x_hand.h"
 #include "ui/editor/graph_view.h"
+#include "ui/editor/inspector.h"
 #include "ui/editor/model_page.h"
+#include "ui/editor/probe_charts.h"
 #include "ui/history/history_page.h"
 #include "ui/train/train_page.h"
 
 #include <QAbstractButton>
 #include <QClipboard>
+#include <QLabel>
 #include <QLineEdit>
 #include <QTableView>
 #include <QJsonArray>
@@ -29,6 +32,7 @@ private Q_SLOTS:
     // each begins where the one before it ended
     void aTransformerIsBuiltFromAnEmptyCanvas();
     void problemsAreMendedByTheFixesOffered();
+    void aProbeShowsWhatIsOnTheWires();
     void itIsSaved();
     void itTrainsForTwentySteps();
     void theRunIsInTheHistory();
@@ -176,6 +180,24 @@ void TestJourney::problemsAreMendedByTheFixesOffered() {
     m_hand->picture(QStringLiteral("mended"));
     m_hand->addToCount(first);
     within(4, "two problems mended");
+}
+
+void TestJourney::aProbeShowsWhatIsOnTheWires() {
+    m_hand->startCounting();
+    m_hand->click(placeOf("lm_head"));
+    m_hand->key("F9");
+    const auto* summary = page()->findChild<QLabel*>(QStringLiteral("probeSummary"));
+    QTRY_VERIFY_WITH_TIMEOUT(summary->isVisible() && summary->text().contains(QStringLiteral("loss")), 60000 * CELLOOM_TEST_TIME_FACTOR);
+    m_hand->picture(QStringLiteral("probe"));
+    const auto histogram = [this] {
+        for (const auto* chart : page()->findChildren<Histogram*>())
+            if (!chart->visibleRegion().isEmpty()) return true;
+        return false;
+    };
+    m_hand->scrollDown(test::XHand::middleOf(page()->findChild<Inspector*>()));
+    QTRY_VERIFY(histogram());
+    m_hand->picture(QStringLiteral("histogram"));
+    within(3, "a probe");
 }
 
 void TestJourney::itIsSaved() {

@@ -38,6 +38,7 @@ public:
     void click(const QWidget* widget) { click(middleOf(widget)); }
     void rightClick(const QPoint& at) { gesture({move(at), {QStringLiteral("click"), QStringLiteral("3")}}); }
     void doubleClick(const QPoint& at) { gesture({move(at), {QStringLiteral("click"), QStringLiteral("--repeat"), QStringLiteral("2"), QStringLiteral("--delay"), QStringLiteral("40"), QStringLiteral("1")}}); }
+    void scrollDown(const QPoint& at) { gesture({move(at), {QStringLiteral("click"), QStringLiteral("--repeat"), QStringLiteral("20"), QStringLiteral("5")}}); }
     void key(const char* chord) { gesture({{QStringLiteral("key"), QString::fromLatin1(chord)}}); }
     void type(const QString& text) { gesture({{QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("8"), text}}); }
     void drag(const QPoint& from, const QPoint& to) {
