@@ -190,7 +190,7 @@ void TestJourney::aProbeShowsWhatIsOnTheWires() {
     QTRY_VERIFY_WITH_TIMEOUT(summary->isVisible() && summary->text().contains(QStringLiteral("loss")), 60000 * CELLOOM_TEST_TIME_FACTOR);
     m_hand->picture(QStringLiteral("probe"));
     const auto histogram = [this] {
-        for (const auto* chart : page()->findChildren<Histogram*>())
+        for (const auto* chart : page()->findChildren<HistogramChart*>())
             if (!chart->visibleRegion().isEmpty()) return true;
         return false;
     };
