@@ -902,6 +902,50 @@
             <source>optional</source>
             <translation>可选</translation>
         </message>
+        <message>
+            <source>Wire from %1 to %2</source>
+            <translation>从 %1 到 %2 的连线</translation>
+        </message>
+        <message>
+            <source>The box has no input.</source>
+            <translation>该方框没有输入。</translation>
+        </message>
+        <message>
+            <source>The box has no output.</source>
+            <translation>该方框没有输出。</translation>
+        </message>
+        <message>
+            <source>No port fits %1.</source>
+            <translation>没有适合 %1 的端口。</translation>
+        </message>
+        <message>
+            <source>Wire from %1 to %2, %3 of %4</source>
+            <translation>从 %1 到 %2 的连线，第 %3 个，共 %4 个</translation>
+        </message>
+        <message>
+            <source>It replaces the wire there.</source>
+            <translation>它将替换那里的连线。</translation>
+        </message>
+        <message>
+            <source>Arrows or Tab: another port. Enter: take it. Escape: no wire.</source>
+            <translation>方向键或 Tab：另一个端口。回车：连接。Esc：不连。</translation>
+        </message>
+        <message>
+            <source>input</source>
+            <translation>输入</translation>
+        </message>
+        <message>
+            <source>output</source>
+            <translation>输出</translation>
+        </message>
+        <message>
+            <source>fed by %1</source>
+            <translation>来自 %1</translation>
+        </message>
+        <message>
+            <source>feeds %1</source>
+            <translation>送往 %1</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::HistogramChart</name>
@@ -1723,6 +1767,17 @@
         </message>
     </context>
     <context>
+        <name>celloom::ui::Minimap</name>
+        <message>
+            <source>Minimap</source>
+            <translation>缩略图</translation>
+        </message>
+        <message>
+            <source>Click or drag to look elsewhere (M hides it)</source>
+            <translation>点击或拖动以查看别处（M 隐藏）</translation>
+        </message>
+    </context>
+    <context>
         <name>celloom::ui::ModelDocument</name>
         <message>
             <source>Recover unsaved edits</source>
@@ -2092,6 +2147,10 @@
         <message>
             <source>%1 cannot be compared with.</source>
             <translation>无法与 %1 比较。</translation>
+        </message>
+        <message>
+            <source>Minimap</source>
+            <translation>缩略图</translation>
         </message>
     </context>
     <context>

@@ -50,8 +50,10 @@ GraphView::GraphView(Theme& theme, QWidget* parent) : QGraphicsView(parent), m_t
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setFocusPolicy(Qt::StrongFocus);
+    setProperty("keys", false); // whether the keyboard came here by itself: then it is marked
     setAcceptDrops(true);
     setMouseTracking(true);
+    connect(this, &GraphView::zoomChanged, this, &GraphView::sightChanged);
     connect(&theme, &Theme::changed, this, [this] {
         m_style.refresh();
         viewport()->update();
@@ -71,6 +73,7 @@ void GraphView::clearItems() {
     m_items.clear();
     m_wires = nullptr;
     m_isShown = false;
+    m_cursor.reset();
 }
 
 void GraphView::setLevel(const ModelLevel& level, const std::vector<BoxBadges>& badges) {
@@ -119,6 +122,7 @@ void GraphView::showItems() {
     drawWires();
     if (!m_notes.empty()) m_wires->setNotes(m_notes);
     updateSceneRect();
+    Q_EMIT placed();
 }
 
 LayoutInput GraphView::layoutInput() const {
@@ -304,6 +308,20 @@ void GraphView::fit() {
     Q_EMIT zoomChanged();
 }
 
+void GraphView::lookAt(QPointF middle) {
+    centerOn(middle);
+    m_isFitted = false;
+}
+
+void GraphView::scrollContentsBy(int dx, int dy) {
+    QGraphicsView::scrollContentsBy(dx, dy);
+    Q_EMIT sightChanged();
+}
+
+void GraphView::eachBox(const std::function<void(const QRectF&, const QColor&)>& tell) const {
+    for (const BoxItem* item : m_items) tell(item->sceneRect(), m_style.category(item->box()));
+}
+
 void GraphView::setSight(double zoom, QPointF middle) {
     m_sight = {zoom, middle};
     if (!m_isShown) return;
@@ -344,13 +362,16 @@ void GraphView::setChosen(const std::set<std::size_t>& boxes, std::optional<std:
     for (const std::size_t index : boxes) m_items[index]->setChosen(true);
     m_chosen = boxes;
     m_chosenWire = wire;
+    m_cursor = chosen();
     if (m_wires) m_wires->setChosen(wire);
     Q_EMIT boxChosen(chosen());
 }
 
 void GraphView::choose(std::optional<std::size_t> box) {
     setChosen(box ? std::set<std::size_t>{*box} : std::set<std::size_t>{});
-    if (box && m_isShown) ensureVisible(m_items[*box], 30, 30);
+    if (!box || !m_isShown) return;
+    ensureVisible(m_items[*box], 30, 30);
+    announce(describe(*box));
 }
 
 void GraphView::chooseCells(const std::set<std::string>& names) {
@@ -468,11 +489,17 @@ void GraphView::moveWire(const QPoint& position) {
             reason = m_wireFrom->isOutput ? tr("A wire ends at an input.") : tr("A wire begins at an output.");
         }
     }
-    const QPointF start = scenePoint(*m_wireFrom);
-    m_draft->setPath(m_wireFrom->isOutput ? wireCurve(start, end) : wireCurve(end, start));
-    m_draft->setPen(QPen(m_theme.color(reason.isEmpty() ? "accent" : "bad"), 2, Qt::DashLine));
+    drawDraft(end, reason);
     if (reason.isEmpty()) QToolTip::hideText();
     else QToolTip::showText(viewport()->mapToGlobal(position + QPoint(12, 12)), reason, viewport());
+}
+
+void GraphView::drawDraft(QPointF end, const QString& reason) {
+    const QPointF start = scenePoint(*m_wireFrom);
+    m_draft->setPath(m_wireFrom->isOutput ? wireCurve(start, end) : wireCurve(end, start));
+    QPen pen(reason.isEmpty() ? m_style.accent : m_style.bad, 2, Qt::DashLine);
+    pen.setCosmetic(true);
+    m_draft->setPen(pen);
 }
 
 void GraphView::endWire(const QPoint& position) {
@@ -502,6 +529,8 @@ void GraphView::endGesture() {
     }
     m_wireFrom.reset();
     m_wireTaken.reset();
+    m_isByKeys = false;
+    m_targets.clear();
     m_gesture = Gesture::None;
     viewport()->unsetCursor();
 }
@@ -519,6 +548,7 @@ void GraphView::light(std::optional<std::size_t> wire) {
 
 void GraphView::mousePressEvent(QMouseEvent* event) {
     setFocus(Qt::MouseFocusReason);
+    if (m_isByKeys) endGesture();
     m_pressed = event->pos();
     m_pressedScene = mapToScene(event->pos());
     if (event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && event->modifiers().testFlag(Qt::AltModifier))) {
@@ -600,12 +630,13 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
             m_items[index]->setPos(isFree ? wanted : QPointF(snapped(wanted.x()), snapped(wanted.y())));
         }
         redrawWires(m_chosen, places);
+        Q_EMIT placed();
         const auto cells = chosenCells();
         light(cells.size() == 1 ? wireAt(event->pos(), cells) : std::nullopt);
         return;
     }
     case Gesture::Wire:
-        moveWire(event->pos());
+        if (!m_isByKeys) moveWire(event->pos());
         return;
     case Gesture::None:
         viewport()->setCursor(m_isEditable && portAt(event->pos()) ? Qt::CrossCursor : Qt::ArrowCursor);
@@ -640,7 +671,7 @@ void GraphView::mouseReleaseEvent(QMouseEvent* event) {
         return;
     }
     case Gesture::Wire:
-        endWire(event->pos());
+        if (!m_isByKeys) endWire(event->pos());
         return;
     case Gesture::Pan:
         endGesture();
@@ -675,55 +706,6 @@ void GraphView::nudge(QPointF by) {
     for (const std::size_t index : m_chosen)
         if (cells.contains(m_level.boxes[index].name)) m_items[index]->setPos(m_items[index]->pos() + by);
     Q_EMIT moved(positions());
-}
-
-void GraphView::keyPressEvent(QKeyEvent* event) {
-    const bool moves = event->modifiers() & Qt::ControlModifier;
-    switch (event->key()) {
-    case Qt::Key_Down:
-    case Qt::Key_Right:
-        if (moves) nudge(event->key() == Qt::Key_Down ? QPointF(0, kSnap) : QPointF(kSnap, 0));
-        else chooseNext(1);
-        return;
-    case Qt::Key_Up:
-    case Qt::Key_Left:
-        if (moves) nudge(event->key() == Qt::Key_Up ? QPointF(0, -kSnap) : QPointF(-kSnap, 0));
-        else chooseNext(-1);
-        return;
-    case Qt::Key_Return:
-    case Qt::Key_Enter:
-        if (const auto box = chosen()) Q_EMIT stepInRequested(*box);
-        return;
-    case Qt::Key_Escape:
-        if (m_gesture != Gesture::None) {
-            if (m_gesture == Gesture::Move)
-                for (std::size_t i = 0; i < m_items.size(); ++i) m_items[i]->setPos(m_before[i]);
-            endGesture();
-            drawWires();
-            return;
-        }
-        Q_EMIT stepOutRequested();
-        return;
-    case Qt::Key_Backspace:
-        if (m_chosen.empty() && !m_chosenWire) {
-            Q_EMIT stepOutRequested();
-            return;
-        }
-        break;
-    case Qt::Key_Plus:
-    case Qt::Key_Equal:
-        zoomBy(1.2);
-        return;
-    case Qt::Key_Minus:
-        zoomBy(1 / 1.2);
-        return;
-    case Qt::Key_0:
-        fit();
-        return;
-    default:
-        break;
-    }
-    QGraphicsView::keyPressEvent(event);
 }
 
 // ---- a cell type dragged here ----

@@ -72,6 +72,11 @@ public:
     [[nodiscard]] const std::vector<BoxItem*>& items() const { return m_items; }
     /// Where each cell is now.
     [[nodiscard]] std::map<std::string, graph::Position> positions() const;
+    /// The part of the scene that one sees.
+    [[nodiscard]] QRectF sight() const { return mapToScene(viewport()->rect()).boundingRect(); }
+    void lookAt(QPointF middle);
+    /// Where each box is, and the colour of its kind.
+    void eachBox(const std::function<void(const QRectF& rect, const QColor& color)>& tell) const;
     [[nodiscard]] QPointF middle() const { return mapToScene(viewport()->rect().center()); }
 
     /// Everything on the canvas, in the scene's coordinates.
@@ -91,6 +96,8 @@ Q_SIGNALS:
     void stepOutRequested();
     void zoomChanged();
     void resized();
+    void sightChanged(); // pan or zoom
+    void placed();       // boxes came or moved
     // gestures, to be carried out by the document
     void moved(const std::map<std::string, celloom::graph::Position>& positions);
     void wireDrawn(const celloom::graph::Wire& wire, const std::optional<celloom::graph::Wire>& insteadOf);
@@ -103,6 +110,10 @@ Q_SIGNALS:
 protected:
     void wheelEvent(QWheelEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
+    bool event(QEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
+    void scrollContentsBy(int dx, int dy) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
@@ -145,8 +156,20 @@ private:
     [[nodiscard]] std::optional<graph::Wire> litWire() const;
     void beginWire(const PortRef& from, std::optional<std::size_t> taken);
     void moveWire(const QPoint& position);
+    void drawDraft(QPointF end, const QString& reason);
     void endWire(const QPoint& position);
     void endGesture();
+
+    // by keys (graph_view_keys.cpp)
+    void chooseTowards(int key, bool adds);
+    void chooseNextWire();
+    void beginWireByKeys(bool fromInput);
+    void showTarget();
+    bool wireKey(const QKeyEvent* event);
+    void escape();
+    void announce(const QString& text, std::optional<std::size_t> beside = {});
+    [[nodiscard]] QString describe(std::size_t box) const;
+    [[nodiscard]] QString endText(const graph::Endpoint& end) const;
 
     Theme& m_theme;
     CanvasStyle m_style;
@@ -171,6 +194,10 @@ private:
     std::vector<QPointF> m_before;     // positions of all boxes when a move began
     std::optional<PortRef> m_wireFrom;
     std::optional<std::size_t> m_wireTaken; // the wire whose end is being moved
+    bool m_isByKeys = false;           // the wire looks for its end among m_targets
+    std::vector<PortRef> m_targets;    // the nearest first
+    std::size_t m_target = 0;
+    std::optional<std::size_t> m_cursor; // the box from which arrows go on
     QGraphicsPathItem* m_draft = nullptr;
     QGraphicsRectItem* m_band = nullptr;
 };

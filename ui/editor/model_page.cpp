@@ -12,6 +12,7 @@
 #include "ui/editor/inspector.h"
 #include "ui/editor/insight.h"
 #include "ui/editor/my_cells.h"
+#include "ui/editor/minimap.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/palette.h"
 #include "ui/editor/probe.h"
@@ -211,6 +212,11 @@ QWidget* ModelPage::buildCanvas() {
     m_stack->addWidget(m_message);
     m_stack->addWidget(m_view);
     m_arranger = new Arranger(m_view, m_stack, texts);
+    m_minimap = new Minimap(m_view, m_services.theme, m_services.settings);
+    m_minimap->action()->setShortcut(Qt::Key_M);
+    m_minimap->action()->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    m_view->addAction(m_minimap->action());
+    texts.add([this] { m_minimap->action()->setText(tr("Minimap")); });
     m_probe = new Probe(m_services, m_view, m_stack, texts);
     addAction(m_probe->action());
     m_probeButton->setDefaultAction(m_probe->action());

@@ -36,6 +36,7 @@ class Arranger;
 class EmptyState;
 class Inspector;
 class Insight;
+class Minimap;
 class Notice;
 class ComparePanel;
 class MyCells;
@@ -173,6 +174,7 @@ private:
 
     Services& m_services;
     Arranger* m_arranger = nullptr;
+    Minimap* m_minimap = nullptr;
     Probe* m_probe = nullptr;
     QToolButton* m_probeButton = nullptr;
     ModelAnalysisPtr m_analysis;

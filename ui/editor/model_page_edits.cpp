@@ -16,6 +16,7 @@
 #include "ui/editor/insight.h"
 #include "ui/editor/my_cells.h"
 #include "ui/editor/open_models.h"
+#include "ui/editor/minimap.h"
 #include "ui/editor/palette.h"
 #include "ui/shell/notice.h"
 #include "ui/shell/services.h"
@@ -472,7 +473,7 @@ void ModelPage::showMenu(const QPoint& position) {
     menu->addSeparator();
     for (QAction* action : {m_cut, m_copy, m_paste, m_duplicate, m_delete, m_rename}) menu->addAction(action);
     menu->addSeparator();
-    for (QAction* action : {m_group, m_ungroup, m_alignRow, m_alignColumn, m_arrange, m_selectAll}) menu->addAction(action);
+    for (QAction* action : {m_group, m_ungroup, m_alignRow, m_alignColumn, m_arrange, m_selectAll, m_minimap->action()}) menu->addAction(action);
     menu->addSeparator();
     menu->addAction(m_saveCell);
     if (const library::CopyStatus* copy = newerThan(chosenComposite()))

@@ -285,7 +285,7 @@ void Probe::show() {
     text = tr("Probe: %1").arg(text) + old;
     setRole(m_text, look);
     m_text->setText(text);
-    m_progress->setVisible(m_state == State::Running && m_report->cellCount > 0);
+    m_progress->setVisible(m_state == State::Running && m_report->done > 0);
     m_cancel->setVisible(m_state == State::Running);
     m_close->setVisible(m_state != State::Running);
     m_again->setVisible(isOld || m_state == State::Cancelled || m_state == State::Failed);

@@ -1,0 +1,171 @@
+// The canvas by keys alone, what it tells screen readers, and the minimap.
+#include "models/graph/edits.h"
+#include "services_bench.h"
+#include "ui/editor/arranger.h"
+#include "ui/editor/graph_view.h"
+#include "ui/editor/minimap.h"
+#include "ui/editor/model_page.h"
+
+#include <QAbstractButton>
+#include <QAction>
+#include <QTest>
+#include <QUndoStack>
+
+#include <cmath>
+
+using namespace celloom;
+using namespace celloom::ui;
+
+namespace {
+
+struct Editor {
+    test::ServicesBench bench;
+    ModelPage page{bench.services};
+    GraphView* view = page.findChild<GraphView*>();
+    Minimap* minimap = page.findChild<Minimap*>();
+
+    Editor() {
+        page.resize(1280, 800);
+        page.show();
+        QVERIFY(QTest::qWaitForWindowActive(&page));
+        bench.recipe.setValue(QStringLiteral("model.source"), std::string("baichuan-tiny"));
+        page.requestAnalysis();
+        QTRY_VERIFY(view->positions().contains("norm") && !view->findChild<Arranger*>()->isBusy() && bench.analyser.isSettled());
+        view->setFocus(Qt::TabFocusReason);
+    }
+    void key(int key, Qt::KeyboardModifiers modifiers = {}) { QTest::keyClick(view, static_cast<Qt::Key>(key), modifiers); }
+    QString told() const { return view->accessibleDescription(); }
+    bool hasWire(const graph::Wire& wire) const {
+        const auto& wires = bench.model.snapshot()->main.wires;
+        return std::find(wires.begin(), wires.end(), wire) != wires.end();
+    }
+};
+
+} // namespace
+
+class TestCanvasKeys : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+    void arrowsGoWhereTheyPointAndTellWhatIsThere() { // the model is a column: ids, embedding, layers, norm, head, logits
+        Editor editor;
+        QVERIFY(editor.view->property("keys").toBool()); // the focus is seen
+        editor.key(Qt::Key_Home);
+        editor.key(Qt::Key_Down);
+        QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"embed_tokens"});
+        QVERIFY(editor.told().startsWith(QStringLiteral("embed_tokens, Embedding, [B, T, 256], fed by input_ids, feeds layers")));
+        editor.key(Qt::Key_Down, Qt::ShiftModifier);
+        QCOMPARE(editor.view->chosenCells(), (std::set<std::string>{"embed_tokens", "layers"}));
+        editor.key(Qt::Key_Down);
+        QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"norm"});
+        editor.key(Qt::Key_Up);
+        QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"layers"});
+        editor.key(Qt::Key_PageDown);
+        QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"norm"});
+    }
+
+    void aWireIsDrawnByKeys() {
+        Editor editor;
+        editor.view->choose(1); // embed_tokens
+        QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"embed_tokens"});
+        editor.key(Qt::Key_W);
+        QVERIFY(editor.view->isInGesture());
+        QVERIFY(editor.told().contains(QStringLiteral("Wire from embed_tokens.out to layers.")));
+        QVERIFY(editor.told().contains(QStringLiteral("It replaces the wire there.")));
+        for (int i = 0; i < 10 && !editor.told().contains(QStringLiteral("to lm_head.x")); ++i) editor.key(Qt::Key_Tab);
+        QVERIFY(editor.told().contains(QStringLiteral("to lm_head.x")));
+        editor.key(Qt::Key_Return);
+        QVERIFY(editor.hasWire({{"embed_tokens", "out"}, {"lm_head", "x"}}));
+        QVERIFY(!editor.hasWire({{"norm", "out"}, {"lm_head", "x"}}));
+        QCOMPARE(editor.bench.model.undoStack().count(), 1);
+        QVERIFY(editor.view->hasFocus());
+        editor.view->chooseCells({"lm_head"});
+        editor.key(Qt::Key_W, Qt::ShiftModifier); // from its input
+        QVERIFY(editor.told().contains(QStringLiteral("to lm_head.x")));
+        editor.key(Qt::Key_Escape);
+        QVERIFY(!editor.view->isInGesture());
+        QCOMPARE(editor.bench.model.undoStack().count(), 1);
+    }
+
+    void aWireIsChosenAndRemovedByKeys() {
+        Editor editor;
+        editor.view->chooseCells({"norm"});
+        editor.key(Qt::Key_E);
+        QVERIFY(editor.view->chosenWire());
+        const graph::Wire first = *editor.view->chosenWire();
+        editor.key(Qt::Key_E);
+        QVERIFY(!(*editor.view->chosenWire() == first)); // it has two
+        editor.key(Qt::Key_E);
+        QCOMPARE(*editor.view->chosenWire() == first, true);
+        editor.key(Qt::Key_Delete);
+        QVERIFY(!editor.hasWire(first));
+    }
+
+    void chosenCellsMoveAndTheSightDoesByKeys() {
+        Editor editor;
+        editor.view->chooseCells({"norm"});
+        const double before = editor.view->positions().at("norm").x;
+        editor.key(Qt::Key_Right, Qt::ControlModifier);
+        QCOMPARE(editor.view->positions().at("norm").x, before + 8);
+        const QPointF middle = editor.view->middle();
+        editor.key(Qt::Key_Right, Qt::AltModifier);
+        QVERIFY(editor.view->middle().x() > middle.x() + 20);
+        QCOMPARE(editor.view->positions().at("norm").x, before + 8);
+    }
+
+    void draggedBoxesRestOnAGridUnlessAltIsHeld() {
+        Editor editor;
+        const graph::Position place = editor.view->positions().at("norm");
+        const auto drag = [&](Qt::KeyboardModifiers held) {
+            const graph::Position now = editor.view->positions().at("norm");
+            const QPoint at = editor.view->mapFromScene(QPointF(now.x, now.y));
+            QTest::mousePress(editor.view->viewport(), Qt::LeftButton, {}, at);
+            for (const QPoint by : {QPoint(20, 3), QPoint(47, 5)}) {
+                QMouseEvent move(QEvent::MouseMove, at + by, editor.view->viewport()->mapToGlobal(at + by), Qt::NoButton, Qt::LeftButton, held);
+                QCoreApplication::sendEvent(editor.view->viewport(), &move);
+            }
+            QTest::mouseRelease(editor.view->viewport(), Qt::LeftButton, {}, at + QPoint(47, 5));
+        };
+        drag({});
+        const graph::Position snapped = editor.view->positions().at("norm");
+        QVERIFY(snapped.x > place.x);
+        QCOMPARE(std::remainder(snapped.x, 8), 0.0);
+        QCOMPARE(std::remainder(snapped.y, 8), 0.0);
+        const double scale = editor.view->transform().m11();
+        drag(Qt::AltModifier);
+        QVERIFY(std::abs(editor.view->positions().at("norm").x - snapped.x - 47 / scale) <= 1 / scale + 1); // where the pointer is
+    }
+
+    void theMinimapIsThereWhileNotEverythingIsInSightAndMovesTheSight() {
+        Editor editor;
+        QVERIFY(editor.minimap->isHidden()); // all fits
+        editor.view->zoomBy(2.6);
+        QVERIFY(editor.minimap->isVisible());
+        QVERIFY(!editor.minimap->accessibleName().isEmpty());
+        const QRectF whole = editor.view->contents();
+        QTest::mouseClick(editor.minimap, Qt::LeftButton, {}, QPoint(editor.minimap->width() / 2, 12));
+        QVERIFY(editor.view->middle().y() < whole.top() + whole.height() * 0.2);
+        QTest::mousePress(editor.minimap, Qt::LeftButton, {}, QPoint(editor.minimap->width() / 2, 12));
+        QMouseEvent move(QEvent::MouseMove, QPointF(editor.minimap->width() / 2.0, editor.minimap->height() - 12.0), editor.minimap->mapToGlobal(QPointF(0, 0)), Qt::NoButton, Qt::LeftButton, {});
+        QCoreApplication::sendEvent(editor.minimap, &move);
+        QTest::mouseRelease(editor.minimap, Qt::LeftButton, {}, QPoint(editor.minimap->width() / 2, editor.minimap->height() - 12));
+        QVERIFY(editor.view->middle().y() > whole.top() + whole.height() * 0.8);
+        editor.key(Qt::Key_M);
+        QVERIFY(editor.minimap->isHidden());
+        QCOMPARE(editor.bench.settings.value(QStringLiteral("canvas/minimap")).toBool(), false);
+        editor.key(Qt::Key_M);
+        QVERIFY(editor.minimap->isVisible());
+        editor.key(Qt::Key_0);
+        QVERIFY(editor.minimap->isHidden());
+    }
+
+    void theViewAndItsControlsHaveNames() {
+        Editor editor;
+        QVERIFY(!editor.view->accessibleName().isEmpty());
+        for (const auto* button : editor.page.findChildren<QAbstractButton*>())
+            if (button->isVisible()) QVERIFY2(!button->text().isEmpty() || !button->accessibleName().isEmpty() || !button->toolTip().isEmpty(), qPrintable(button->objectName()));
+    }
+};
+
+QTEST_MAIN(TestCanvasKeys)
+#include "tst_canvas_keys.moc"
