@@ -210,6 +210,7 @@ void TestJourney::itIsSaved() {
     m_hand->key("Return");
     QTRY_VERIFY(QFile::exists(file));
     QTRY_VERIFY(!m_bench->services().model.isModified());
+    QCOMPARE(document().main.name, std::string("mine"));
     within(3, "saving");
     m_hand->focus(m_bench->window());
 }

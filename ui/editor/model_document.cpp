@@ -21,6 +21,12 @@ namespace {
 constexpr int kMostSteps = 1000;
 const QString kEnding = QStringLiteral(".cells.json");
 
+/// What a model is called that lies there.
+QString nameOf(const QFileInfo& file) {
+    if (file.fileName() == QLatin1String("config.json") || file.fileName() == QLatin1String("model.cells.json")) return QFileInfo(file.path()).fileName();
+    return file.fileName().endsWith(kEnding) ? file.fileName().chopped(kEnding.size()) : file.fileName();
+}
+
 } // namespace
 
 QString identityOf(const QString& source) {
@@ -96,9 +102,7 @@ bool ModelDocument::isNamedBy(const QString& source) const {
 
 QString ModelDocument::title() const {
     if (m_isUntitled && m_document && !m_document->main.name.empty()) return fromUtf8(m_document->main.name);
-    const QFileInfo file(m_source);
-    if (file.fileName() == QLatin1String("config.json") || file.fileName() == QLatin1String("model.cells.json")) return QFileInfo(file.path()).fileName();
-    return file.fileName().endsWith(kEnding) ? file.fileName().chopped(kEnding.size()) : file.fileName();
+    return nameOf(QFileInfo(m_source));
 }
 
 void ModelDocument::set(DocumentPtr document) {
@@ -153,7 +157,14 @@ Status ModelDocument::edit(const QString& name, const std::function<Status(graph
 Status ModelDocument::save(const QString& path) {
     if (!m_document) return fail("No model is open.");
     const QString absolute = QFileInfo(path).absoluteFilePath();
-    CELLOOM_TRY_STATUS(writeFileAtomically(toPath(absolute), graph::toJson(*m_document)));
+    DocumentPtr document = m_document;
+    if (m_isUntitled && m_document->main.name.starts_with("untitled-")) { // from now on it is called as its file is; no edit of the user's
+        auto named = std::make_shared<graph::Document>(*m_document);
+        named->main.name = toUtf8(nameOf(QFileInfo(absolute)));
+        document = std::move(named);
+    }
+    CELLOOM_TRY_STATUS(writeFileAtomically(toPath(absolute), graph::toJson(*document)));
+    if (document != m_document) set(std::move(document));
     m_filePath = m_source = absolute;
     m_isUntitled = false;
     m_undo.setClean();
