@@ -108,6 +108,7 @@ void Probe::buildBar(QWidget* holder, Texts& texts) {
     m_again = new QPushButton(m_bar);
     m_jump = new QPushButton(m_bar);
     m_close = makeQuietButton(m_bar);
+    m_close->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     for (QWidget* widget : std::initializer_list<QWidget*>{m_text, m_progress, m_cancel, m_jump, m_again, m_close}) layout->addWidget(widget, widget == m_text ? 1 : 0);
     connect(m_cancel, &QPushButton::clicked, m_job, &EngineJob::cancel);
     connect(m_again, &QPushButton::clicked, this, &Probe::start);
@@ -126,6 +127,7 @@ void Probe::buildBar(QWidget* holder, Texts& texts) {
     });
     const auto setIcon = [this] { m_close->setIcon(m_services.theme.icon(QStringLiteral("close"))); };
     setIcon();
+    m_close->setMinimumSize(m_close->sizeHint());
     connect(&m_services.theme, &Theme::changed, this, setIcon);
     m_bar->hide();
     connect(m_view, &GraphView::resized, this, &Probe::placeBar);
@@ -296,6 +298,7 @@ void Probe::show() {
 /// At the lower left, as wide as its text needs and the canvas allows.
 void Probe::placeBar() {
     if (!m_bar->isVisibleTo(m_holder)) return;
+    m_bar->layout()->activate(); // with the buttons that are shown now
     const int room = m_holder->width() - 2 * kMargin;
     const int wide = m_text->fontMetrics().boundingRect(QRect(0, 0, 4000, 400), Qt::TextExpandTabs, m_text->text()).width();
     const int others = m_bar->layout()->sizeHint().width() - m_text->sizeHint().width();
