@@ -742,6 +742,34 @@
             <source>This is there already; nothing is overwritten. Choose another name.</source>
             <translation>该名称已存在；不会覆盖任何内容，请换一个名称。</translation>
         </message>
+        <message>
+            <source>Save a picture</source>
+            <translation>保存图片</translation>
+        </message>
+        <message>
+            <source>PNG, %1×</source>
+            <translation>PNG，%1×</translation>
+        </message>
+        <message>
+            <source>SVG</source>
+            <translation>SVG</translation>
+        </message>
+        <message>
+            <source>Format</source>
+            <translation>格式</translation>
+        </message>
+        <message>
+            <source>Save…</source>
+            <translation>保存…</translation>
+        </message>
+        <message>
+            <source>The level on show, %1 × %2 pixels, on white.</source>
+            <translation>当前显示的层级，%1 × %2 像素，白色背景。</translation>
+        </message>
+        <message>
+            <source>Pictures (*%1)</source>
+            <translation>图片 (*%1)</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::FieldRow</name>
@@ -2151,6 +2179,14 @@
         <message>
             <source>Minimap</source>
             <translation>缩略图</translation>
+        </message>
+        <message>
+            <source>The picture is %1.</source>
+            <translation>图片已保存为 %1。</translation>
+        </message>
+        <message>
+            <source>Save a picture…</source>
+            <translation>保存图片…</translation>
         </message>
     </context>
     <context>

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace celloom::ui {
 
@@ -64,27 +65,39 @@ CanvasStyle::CanvasStyle(Theme& theme, const QFont& font) : bold(sized(font, 9.5
     refresh();
 }
 
+QColor CanvasStyle::color(const char* name) const {
+    if (m_isForPaper)
+        for (const NamedColor& named : namedColors())
+            if (std::strcmp(named.name, name) == 0) return named.light;
+    return m_theme.color(name);
+}
+
+void CanvasStyle::setForPaper() {
+    m_isForPaper = true;
+    refresh();
+}
+
 void CanvasStyle::refresh() {
-    window = m_theme.color("window");
-    surface = m_theme.color("surface");
-    sunken = m_theme.color("sunken");
-    border = m_theme.color("borderStrong");
-    text = m_theme.color("text");
-    muted = m_theme.color("muted");
-    accent = m_theme.color("accent");
-    accentSoft = m_theme.color("accentSoft");
-    pressed = m_theme.color("pressed");
-    bad = m_theme.color("bad");
-    badSoft = m_theme.color("badSoft");
-    good = m_theme.color("good");
-    wire = m_theme.color("wire");
+    window = color("window");
+    surface = color("surface");
+    sunken = color("sunken");
+    border = color("borderStrong");
+    text = color("text");
+    muted = color("muted");
+    accent = color("accent");
+    accentSoft = color("accentSoft");
+    pressed = color("pressed");
+    bad = color("bad");
+    badSoft = color("badSoft");
+    good = color("good");
+    wire = color("wire");
     m_categories.clear();
 }
 
 QColor CanvasStyle::category(const LevelBox& box) const {
     const QByteArray name(categoryColor(box));
     auto found = m_categories.find(name);
-    if (found == m_categories.end()) found = m_categories.insert(name, m_theme.color(name.constData()));
+    if (found == m_categories.end()) found = m_categories.insert(name, color(name.constData()));
     return *found;
 }
 

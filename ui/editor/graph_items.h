@@ -43,6 +43,8 @@ public:
     CanvasStyle(Theme& theme, const QFont& font);
     /// After the theme has changed.
     void refresh();
+    /// In the colours of the light theme, whichever is on.
+    void setForPaper();
 
     /// A font and the widths of texts in it; types and shapes come again and again.
     class Text {
@@ -65,7 +67,10 @@ public:
     static constexpr double kDetail = 0.4; // scales below it show neither texts nor ports
 
 private:
+    [[nodiscard]] QColor color(const char* name) const;
+
     Theme& m_theme;
+    bool m_isForPaper = false;
     mutable QHash<QByteArray, QColor> m_categories;
 };
 

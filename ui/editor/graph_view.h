@@ -70,6 +70,10 @@ public:
     [[nodiscard]] const ModelLevel& level() const { return m_level; }
     /// As many as the level has boxes, in their order; gone with the level. For what is drawn upon them.
     [[nodiscard]] const std::vector<BoxItem*>& items() const { return m_items; }
+    /// What placed the level; nothing where the document did, or a box was moved since.
+    [[nodiscard]] const std::optional<LayoutResult>& layout() const { return m_layout; }
+    /// Draws in the colours of the light theme from now on: for a picture.
+    void setForPaper() { m_style.setForPaper(); }
     /// Where each cell is now.
     [[nodiscard]] std::map<std::string, graph::Position> positions() const;
     /// The part of the scene that one sees.

@@ -129,7 +129,7 @@ QWidget* ModelPage::buildToolRow() {
     layout->addWidget(compare);
     layout->addStretch(1);
     buildActions();
-    for (QAction* action : {m_undo, m_redo, m_save, m_group, m_arrange}) {
+    for (QAction* action : {m_undo, m_redo, m_save, m_picture, m_group, m_arrange}) {
         QToolButton* button = makeQuietButton(bar);
         button->setDefaultAction(action);
         button->setToolButtonStyle(Qt::ToolButtonIconOnly);

@@ -8,6 +8,7 @@
 #include "ui/common/run_store.h"
 #include "ui/common/widgets.h"
 #include "ui/editor/document_tabs.h"
+#include "ui/editor/graph_export.h"
 #include "ui/editor/insight.h"
 #include "ui/editor/new_model_dialog.h"
 #include "ui/editor/open_models.h"
@@ -373,6 +374,18 @@ void ModelPage::saveAll(std::vector<QPointer<ModelDocument>> models, const std::
     const QPointer<ModelDocument> first = models.front();
     models.erase(models.begin());
     saveModel(*first, [this, models, then] { saveAll(models, then); });
+}
+
+void ModelPage::savePicture() {
+    if (!m_view->isShown() || m_level.boxes.empty()) return;
+    const QString folder = m_services.model.filePath().isEmpty() ? pathText(m_services.store.workspace().path) : QFileInfo(m_services.model.filePath()).absolutePath();
+    QString name = m_services.model.current().title();
+    for (const LevelStep& step : m_path) name += QLatin1Char('-') + fromUtf8(step.cell);
+    auto* dialog = new ExportDialog(std::make_shared<const LevelPicture>(*m_view, m_services.theme), folder, name, window());
+    connect(dialog, &QDialog::finished, window(), &QWidget::activateWindow);
+    connect(dialog, &ExportDialog::saved, this, [this](const QString& path) { m_notice->show(Notice::Level::Info, tr("The picture is %1.").arg(path)); });
+    connect(dialog, &ExportDialog::failed, this, [this](const Error& error) { m_notice->show(Notice::Level::Error, Format::error(error)); });
+    dialog->open();
 }
 
 // ---- opening ----

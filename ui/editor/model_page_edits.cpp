@@ -94,9 +94,10 @@ void ModelPage::buildActions() {
     add(QKeySequence(Qt::CTRL | Qt::Key_Tab), [this] { stepTabs(1); });
     add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), [this] { stepTabs(-1); })->setShortcuts({QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Backtab)});
     m_saveCell = add({}, &ModelPage::saveCell);
+    m_picture = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E), &ModelPage::savePicture);
     m_find = add(QKeySequence(Qt::CTRL | Qt::Key_K), [this] { m_palette->focusSearch(); });
     const auto setIcons = [this] {
-        for (const auto& [action, icon] : {std::pair(m_undo, "undo"), std::pair(m_redo, "redo"), std::pair(m_save, "save"), std::pair(m_group, "group"), std::pair(m_arrange, "arrange")})
+        for (const auto& [action, icon] : {std::pair(m_undo, "undo"), std::pair(m_redo, "redo"), std::pair(m_save, "save"), std::pair(m_group, "group"), std::pair(m_arrange, "arrange"), std::pair(m_picture, "picture")})
             action->setIcon(m_services.theme.icon(QLatin1String(icon)));
     };
     setIcons();
@@ -109,7 +110,7 @@ void ModelPage::buildActions() {
                                            std::pair(m_copy, tr("Copy")), std::pair(m_paste, tr("Paste")), std::pair(m_duplicate, tr("Duplicate")), std::pair(m_delete, tr("Delete")),
                                            std::pair(m_group, tr("Group into a composite")), std::pair(m_ungroup, tr("Expand the composite")), std::pair(m_rename, tr("Rename")),
                                            std::pair(m_arrange, tr("Arrange")), std::pair(m_selectAll, tr("Select all")), std::pair(m_alignRow, tr("Align in a row")),
-                                           std::pair(m_alignColumn, tr("Align in a column")), std::pair(m_find, tr("Insert a cell…")), std::pair(m_new, tr("New model…")), std::pair(m_close, tr("Close the model")), std::pair(m_saveCell, tr("Save to My cells…"))})
+                                           std::pair(m_alignColumn, tr("Align in a column")), std::pair(m_find, tr("Insert a cell…")), std::pair(m_new, tr("New model…")), std::pair(m_close, tr("Close the model")), std::pair(m_saveCell, tr("Save to My cells…")), std::pair(m_picture, tr("Save a picture…"))})
             action->setText(text);
         refreshActions();
     });
@@ -123,7 +124,7 @@ void ModelPage::refreshActions() {
     m_redo->setEnabled(stack.canRedo() && canEdit);
     m_undo->setText(stack.canUndo() ? tr("Undo: %1").arg(stack.undoText()) : tr("Undo"));
     m_redo->setText(stack.canRedo() ? tr("Redo: %1").arg(stack.redoText()) : tr("Redo"));
-    for (QAction* action : {m_undo, m_redo, m_group, m_arrange})
+    for (QAction* action : {m_undo, m_redo, m_group, m_arrange, m_picture})
         action->setToolTip(action->text() + QStringLiteral(" (%1)").arg(action->shortcut().toString(QKeySequence::NativeText)));
     m_save->setToolTip(m_save->text() + QStringLiteral(" (Ctrl+S)"));
     m_save->setEnabled(m_services.model.current().needsSaving());
@@ -136,6 +137,7 @@ void ModelPage::refreshActions() {
     m_delete->setEnabled(canEdit && (!cells.empty() || isPort || m_view->chosenWire()));
     m_ungroup->setEnabled(canEdit && box && m_level.boxes[*box].kind == BoxKind::Composite);
     m_rename->setEnabled(canEdit && box);
+    m_picture->setEnabled(m_analysis && !m_analysis->openError && !m_level.boxes.empty());
     m_saveCell->setEnabled(canEdit && canSaveCell());
     const QString clipboard = canEdit ? QApplication::clipboard()->text() : QString();
     m_paste->setEnabled(clipboard.contains(QLatin1String("celloom-cells")) || looksLikeCode(clipboard));
@@ -479,7 +481,7 @@ void ModelPage::showMenu(const QPoint& position) {
     if (const library::CopyStatus* copy = newerThan(chosenComposite()))
         connect(menu->addAction(tr("Update %1 to version %2").arg(fromUtf8(copy->composite)).arg(copy->newest)), &QAction::triggered, this, [this, name = copy->composite] { updateCopy(name); });
     menu->addSeparator();
-    for (QAction* action : {m_undo, m_redo, m_save, m_saveAs}) menu->addAction(action);
+    for (QAction* action : {m_undo, m_redo, m_save, m_saveAs, m_picture}) menu->addAction(action);
     menu->popup(position);
 }
 
