@@ -106,7 +106,7 @@ void ModelPage::buildActions() {
     for (auto changed : {&QUndoGroup::undoTextChanged, &QUndoGroup::redoTextChanged}) connect(&group, changed, this, &ModelPage::refreshActions);
     connect(QApplication::clipboard(), &QClipboard::dataChanged, this, &ModelPage::refreshActions);
     texts.add([this] {
-        for (const auto& [action, text] : {std::pair(m_save, tr("Save the model")), std::pair(m_saveAs, tr("Save the model as…")), std::pair(m_cut, tr("Cut")),
+        for (const auto& [action, text] : {std::pair(m_undo, tr("Undo")), std::pair(m_redo, tr("Redo")), std::pair(m_save, tr("Save the model")), std::pair(m_saveAs, tr("Save the model as…")), std::pair(m_cut, tr("Cut")),
                                            std::pair(m_copy, tr("Copy")), std::pair(m_paste, tr("Paste")), std::pair(m_duplicate, tr("Duplicate")), std::pair(m_delete, tr("Delete")),
                                            std::pair(m_group, tr("Group into a composite")), std::pair(m_ungroup, tr("Expand the composite")), std::pair(m_rename, tr("Rename")),
                                            std::pair(m_arrange, tr("Arrange")), std::pair(m_selectAll, tr("Select all")), std::pair(m_alignRow, tr("Align in a row")),
