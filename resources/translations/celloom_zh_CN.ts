@@ -974,6 +974,16 @@
             <source>feeds %1</source>
             <translation>送往 %1</translation>
         </message>
+        <message>
+            <source>Nothing here yet.
+
+Ctrl+K inserts an input or a cell; the next one follows the one that is chosen.
+Or drag from the list on the left, or paste nn.Cell or nn.Module classes.</source>
+            <translation>这里还是空的。
+
+Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
+也可以从左侧列表拖入，或粘贴 nn.Cell、nn.Module 类。</translation>
+        </message>
     </context>
     <context>
         <name>celloom::ui::HistogramChart</name>

@@ -106,6 +106,7 @@ private Q_SLOTS:
     void theCodeFollowsEditsAndTheChosenCell();
     void aLineOfTheCodeChoosesItsCell();
     void pastedClassesBecomeACell();
+    void classesBeingReadDoNotReachAnotherTab();
     void editedCodeReplacesTheModelInOneStep();
     void refusedCodeKeepsItsTextAndShowsThePlace();
     void costsAreSummedAndLinkedWithTheCanvas();
@@ -213,6 +214,24 @@ void TestModelInsight::aLineOfTheCodeChoosesItsCell() {
     editor.clickLine(QStringLiteral("self.gate_proj = ")); // inside layers › mlp
     QCOMPARE(editor.view->level().prefix, std::string("layers.0.mlp."));
     QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"gate_proj"});
+}
+
+void TestModelInsight::classesBeingReadDoNotReachAnotherTab() {
+    if (!QFileInfo(engineBeside()).isExecutable()) QSKIP("celloom-engine was not built");
+    Editor editor(engineBeside());
+    QTRY_VERIFY(editor.isReady());
+    const ModelDocument* first = &editor.bench.model.current();
+    const std::string before = graph::toJson(editor.document());
+    QApplication::clipboard()->setText(fixture("code/transformer_block.py"));
+    editor.view->setFocus();
+    QTest::keyClick(editor.view, Qt::Key_V, Qt::ControlModifier);
+    editor.bench.model.setCurrent(editor.bench.model.add()); // before the answer can be there
+    auto* importer = editor.insight->findChild<CodeImporter*>();
+    QVERIFY(importer);
+    QTRY_VERIFY_WITH_TIMEOUT(!importer->isRunning(), 30000);
+    QTest::qWait(100); // what comes late would be here
+    QCOMPARE(graph::toJson(*first->snapshot()), before);
+    QVERIFY(!editor.bench.model.snapshot() || !editor.bench.model.snapshot()->composites.contains("TransformerBlock"));
 }
 
 void TestModelInsight::pastedClassesBecomeACell() {
@@ -373,6 +392,7 @@ void TestModelInsight::aRuleIsMadeAndRemovedInTheInspector() {
 void TestModelInsight::whatLooksLikeCode() {
     QVERIFY(looksLikeCode(fixture("code/transformer_block.py")));
     QVERIFY(looksLikeCode(QStringLiteral("class Block(torch.nn.Module):\n  pass")));
+    QVERIFY(looksLikeCode(QStringLiteral("class 模型(nn.Cell, Mixin):\n  pass")));
     QVERIFY(!looksLikeCode(QStringLiteral("{\"format\": \"celloom-cells\"}")));
     QVERIFY(!looksLikeCode(QStringLiteral("a class of (Cell):")));
 }

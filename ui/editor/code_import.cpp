@@ -21,7 +21,8 @@ constexpr qsizetype kMostLooked = 1 << 20; // of the clipboard
 } // namespace
 
 bool looksLikeCode(const QString& text) {
-    static const QRegularExpression definition(QStringLiteral("^class\\s+\\w+\\s*\\(\\s*([\\w.]*\\.)?(Cell|Module|GraphCell)\\s*\\)\\s*:"), QRegularExpression::MultilineOption);
+    static const QRegularExpression definition(QStringLiteral("^class\\s+\\w+\\s*\\(\\s*([\\w.]*\\.)?(Cell|Module|GraphCell)\\b[^)]*\\)\\s*:"),
+                                               QRegularExpression::MultilineOption | QRegularExpression::UseUnicodePropertiesOption);
     return definition.match(text.left(kMostLooked)).hasMatch();
 }
 

@@ -150,6 +150,15 @@ void CodeTab::setDocument(const DocumentPtr& document) {
     if (m_isInFront) m_timer->start();
 }
 
+void CodeTab::forget() {
+    if (m_importer.isRunning()) m_importer.cancel(); // what is being read was meant for the one before
+    if (m_isEditing) return; // the user's own text
+    ++m_number;
+    m_written.reset();
+    m_document.reset();
+    show(code::Code{});
+}
+
 void CodeTab::setInFront(bool isInFront) {
     m_isInFront = isInFront;
     if (isInFront) write();
@@ -315,6 +324,7 @@ void CodeTab::refresh() {
     for (QWidget* widget : std::initializer_list<QWidget*>{m_mindSpore, m_pyTorch, m_edit, m_copy, m_save}) widget->setVisible(!m_isEditing);
     for (QPushButton* button : {m_replace, m_insert, m_cancel}) button->setVisible(m_isEditing);
     m_edit->setEnabled(m_isEditable);
+    m_copy->setEnabled(m_isWritable && !m_code.text.empty());
     m_save->setEnabled(m_isWritable && !m_code.text.empty());
     m_replace->setEnabled(!isReading);
     m_insert->setEnabled(!isReading);

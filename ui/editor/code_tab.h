@@ -33,6 +33,8 @@ public:
 
     using DocumentPtr = std::shared_ptr<const graph::Document>;
     /// The document on show; null: none. Its code is written when the tab is in front, away from the window's thread.
+    /// Another model comes: its code is not what stands here.
+    void forget();
     void setDocument(const DocumentPtr& document);
     void setEditable(bool isEditable);
     void setInFront(bool isInFront);

@@ -769,4 +769,14 @@ void GraphView::drawBackground(QPainter* painter, const QRectF& rect) {
     painter->drawPoints(dots.constData(), static_cast<int>(dots.size()));
 }
 
+void GraphView::drawForeground(QPainter* painter, const QRectF&) {
+    if (!m_items.empty() || !m_isEditable || !m_level.graph) return;
+    painter->save();
+    painter->resetTransform();
+    painter->setPen(m_style.muted);
+    painter->drawText(viewport()->rect().adjusted(24, 24, -24, -24), Qt::AlignCenter | Qt::TextWordWrap,
+                      tr("Nothing here yet.\n\nCtrl+K inserts an input or a cell; the next one follows the one that is chosen.\nOr drag from the list on the left, or paste nn.Cell or nn.Module classes."));
+    painter->restore();
+}
+
 } // namespace celloom::ui

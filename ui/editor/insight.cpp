@@ -100,6 +100,12 @@ Insight::Insight(Services& services, QWidget* parent)
     };
     connect(this, &BottomPanel::shown, this, refreshFront);
     refreshFront();
+    connect(m_problems, &ProblemsTab::fieldRequested, this, &Insight::fieldRequested);
+    connect(&services.model, &OpenModels::currentChanged, this, [this] { // what was said of the one before
+        m_memory.reset();
+        m_code->forget();
+        m_cost->setAnalysis(nullptr);
+    });
     m_texts.add([this] {
         setTitle(kCode, tr("Model as code"), tr("The model as MindSpore or PyTorch, and classes back into it"));
         setTitle(kCost, tr("Cost"), tr("Where parameters, FLOPs and memory sit"));
@@ -114,6 +120,13 @@ void Insight::setAnalysis(const ModelAnalysisPtr& analysis) {
     m_cost->setAnalysis(analysis);
     if (!isOpen) m_memory.reset();
     refreshProblems();
+    checkMemory();
+}
+
+void Insight::changeEvent(QEvent* event) {
+    BottomPanel::changeEvent(event);
+    if (event->type() != QEvent::LanguageChange) return;
+    m_texts.refresh();
     checkMemory();
 }
 
@@ -145,9 +158,9 @@ void Insight::refreshProblems() {
         for (const graph::Problem& problem : shown)
             rows.push_back({problem.severity == graph::Problem::Severity::Error, fromUtf8(problem.message), fromUtf8(problem.hint),
                             problem.path.empty() ? fromUtf8(m_analysis->document.main.name) : fromUtf8(problem.path), problem.path, {}});
-        if (m_analysis->ruleError) rows.push_back({true, fromUtf8(m_analysis->ruleError->message), fromUtf8(m_analysis->ruleError->hint), tr("Rules"), {}, {}});
+        if (m_analysis->ruleError) rows.push_back({true, fromUtf8(m_analysis->ruleError->message), fromUtf8(m_analysis->ruleError->hint), tr("Rules"), {}, {}, QStringLiteral("rules")});
         if (m_analysis->precisionError)
-            rows.push_back({true, fromUtf8(m_analysis->precisionError->message), fromUtf8(m_analysis->precisionError->hint), tr("Precision"), {}, {}});
+            rows.push_back({true, fromUtf8(m_analysis->precisionError->message), fromUtf8(m_analysis->precisionError->hint), tr("Precision"), {}, {}, QStringLiteral("precision.amp_level")});
     }
     if (m_memory && !shown.empty() && !m_analysis->expansion.ok()) m_memory.reset(); // not known while there are errors
     if (m_memory) rows.push_back(*m_memory);
@@ -196,7 +209,7 @@ void Insight::checkMemory() {
                               .arg(m_analysis->batch)
                               .arg(m_analysis->sequence)
                               .arg(Format::bytes(static_cast<double>(needed)), Format::bytes(static_cast<double>(free))),
-                          tr("Smaller batches, accumulated, give the same steps."), tr("Train"), {}, {}};
+                          tr("Smaller batches, accumulated, give the same steps."), tr("Train"), {}, {}, QStringLiteral("train.batch_size")};
     refreshProblems();
     QThreadPool::globalInstance()->start([panel = QPointer<Insight>(this), analysis = m_analysis, recipe, free] {
         const auto fit = recipe::fitMemory(recipe, analysis->expansion.model, free);

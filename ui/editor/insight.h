@@ -36,8 +36,12 @@ public:
 Q_SIGNALS:
     /// Show this level with this box chosen; empty: none. The keyboard stays where it is unless one jumps.
     void placeRequested(const celloom::ui::LevelPath& level, const std::string& box, bool isJump);
+    void fieldRequested(const QString& key); // of the recipe
     void fixRefused(const celloom::Error& error);
     void importReady(const celloom::ui::ImportedCode& code, celloom::ui::CodeTab::Target target);
+
+protected:
+    void changeEvent(QEvent* event) override;
 
 private:
     void refreshProblems();

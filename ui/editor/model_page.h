@@ -72,6 +72,7 @@ public:
     void leaveAll(const std::function<void()>& then);
 
 Q_SIGNALS:
+    void fieldRequested(const QString& key); // of the recipe
     void tuneRequested(); // the recipe has become one that tunes the model
 
 private:

@@ -211,6 +211,7 @@ void ModelPage::connectInsight() {
     onKey(QKeySequence(Qt::Key_F8), [this] { m_insight->goToNextProblem(1); });
     onKey(QKeySequence(Qt::SHIFT | Qt::Key_F8), [this] { m_insight->goToNextProblem(-1); });
     connect(m_insight, &Insight::placeRequested, this, &ModelPage::showPlace);
+    connect(m_insight, &Insight::fieldRequested, this, &ModelPage::fieldRequested);
     connect(m_insight, &Insight::fixRefused, this, [this](const Error& error) { m_notice->show(Notice::Level::Error, Format::error(error)); });
     connect(m_insight, &Insight::importReady, this, [this](const ImportedCode& code, CodeTab::Target target) {
         std::string added;

@@ -125,7 +125,7 @@ std::vector<PaletteEntry> searchPalette(const std::vector<PaletteEntry>& entries
         int rank = 0;
         for (const QString& word : words) {
             const int of = entry.type.startsWith(word, Qt::CaseInsensitive)    ? 0
-                           : entry.type.contains(word, Qt::CaseInsensitive)    ? 1
+                           : entry.type.contains(word, Qt::CaseInsensitive) || entry.key.contains(word, Qt::CaseInsensitive) ? 1
                            : entry.summary.contains(word, Qt::CaseInsensitive) ? 2
                            : entry.group.contains(word, Qt::CaseInsensitive)   ? 3
                                                                                : 99;
@@ -263,6 +263,10 @@ bool Palette::eventFilter(QObject* watched, QEvent* event) {
     }
     if (watched == m_search && event->type() == QEvent::KeyPress) {
         const int key = static_cast<QKeyEvent*>(event)->key();
+        if (key == Qt::Key_Escape && !m_search->text().isEmpty()) {
+            m_search->clear();
+            return true;
+        }
         if (key == Qt::Key_Down || key == Qt::Key_Up) {
             QCoreApplication::sendEvent(m_tree, event);
             return true;

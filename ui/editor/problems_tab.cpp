@@ -97,6 +97,7 @@ ProblemsTab::ProblemsTab(Services& services, QWidget* parent) : QWidget(parent),
 }
 
 void ProblemsTab::setRows(std::vector<ProblemRow> rows) {
+    if (m_offers) m_offers->close(); // what it offers was found for the rows before
     const auto isSame = [](const ProblemRow& a, const ProblemRow& b) { return a.path == b.path && a.message == b.message; };
     std::optional<ProblemRow> chosen;
     if (const auto* item = m_list->currentItem()) chosen = m_rows[static_cast<std::size_t>(item->data(Text, kRowRole).toInt())];
@@ -164,8 +165,9 @@ void ProblemsTab::fillRow(std::size_t row) {
 
 void ProblemsTab::jump(const QTreeWidgetItem* item) {
     if (!item) return;
-    const std::string path = m_rows[static_cast<std::size_t>(item->data(Text, kRowRole).toInt())].path;
-    Q_EMIT jumpRequested(path);
+    const ProblemRow row = m_rows[static_cast<std::size_t>(item->data(Text, kRowRole).toInt())];
+    if (row.field.isEmpty()) Q_EMIT jumpRequested(row.path);
+    else Q_EMIT fieldRequested(row.field);
 }
 
 /// One remedy is carried out, several are offered.
@@ -176,7 +178,9 @@ void ProblemsTab::mendRow(std::size_t row) {
         remedies.front().run();
         return;
     }
+    if (m_offers) m_offers->close();
     auto* menu = new QMenu(this);
+    m_offers = menu;
     menu->setAttribute(Qt::WA_DeleteOnClose);
     for (const Remedy& remedy : remedies) {
         QString text = remedy.title;

@@ -5,6 +5,7 @@
 #include "ui/common/texts.h"
 
 #include <QString>
+#include <QPointer>
 #include <QWidget>
 
 #include <functional>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+class QMenu;
 class QTreeWidget;
 class QTreeWidgetItem;
 
@@ -32,6 +34,7 @@ struct ProblemRow {
     QString place;    // as it is shown: the cell's path, or "Train"
     std::string path; // of a cell; empty: the graph itself
     std::vector<Remedy> remedies;
+    QString field = {}; // of the recipe, where it is the recipe's: "rules"
 };
 
 class ProblemsTab : public QWidget {
@@ -51,6 +54,7 @@ public:
 
 Q_SIGNALS:
     void jumpRequested(const std::string& path);
+    void fieldRequested(const QString& key); // a field of the recipe
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -65,6 +69,7 @@ private:
     QTreeWidget* m_list;
     EmptyState* m_empty;
     std::vector<ProblemRow> m_rows;
+    QPointer<QMenu> m_offers; // of one problem's fixes, while it is open
     Texts m_texts;
 };
 

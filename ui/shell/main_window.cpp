@@ -83,6 +83,9 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
     if (!restoreGeometry(services.settings.value(QStringLiteral("geometry")).toByteArray())) {
         const QSize room = screen()->availableSize() - QSize(0, kTitleBar); // a panel and the frame's title take their part
         resize(QSize(1440, 900).boundedTo(room));
+    } else if (const QRect room = screen()->availableGeometry(); !isMaximized() && !isFullScreen() && !room.contains(frameGeometry())) { // a smaller screen than last time
+        resize(size().boundedTo(room.size() - QSize(0, kTitleBar)));
+        move(room.topLeft());
     }
 
     const auto analyse = [this] { m_model->requestAnalysis(); };
@@ -158,6 +161,10 @@ void MainWindow::buildPages(QStackedWidget* stack) {
     connect(m_live, &LivePage::failed, this, [this](const QString& text) { m_notice->show(Notice::Level::Error, text); });
     connect(m_live, &LivePage::runChosen, this, &MainWindow::openRun);
     connect(m_live, &LivePage::resumeRequested, this, &MainWindow::resumeRun);
+    connect(m_model, &ModelPage::fieldRequested, this, [this](const QString& key) {
+        showPage(PageId::Train);
+        m_train->focusField(key);
+    });
     connect(m_model, &ModelPage::tuneRequested, this, [this] {
         showPage(PageId::Train);
         m_train->focusField(QStringLiteral("data.train")); // what is missing still

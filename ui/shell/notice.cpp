@@ -22,6 +22,7 @@ Notice::Notice(Theme& theme, QWidget* parent) : QFrame(parent), m_theme(theme) {
     layout->setSpacing(10);
     m_icon = new QLabel(this);
     m_text = makeLabel("value", this);
+    m_text->setTextFormat(Qt::PlainText); // it tells names that users typed
     m_text->setWordWrap(true);
     m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_action = new QPushButton(this);
