@@ -342,7 +342,7 @@ void ModelPage::insert(const QString& type, std::optional<QPointF> at, std::opti
     }
     const std::string above = wire ? wire->from.cell : source ? source->cell : std::string();
     const bool isInLine = wire || source;
-    const QPointF place = at ? *at : m_view->middle();
+    const QPointF place = at ? *at : freePlace();
     std::string added;
     const bool isDone = edit(tr("Insert %1").arg(type.section(QLatin1Char('/'), -1)), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
         CELLOOM_TRY(known, bringIn(document, type));
