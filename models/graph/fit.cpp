@@ -65,8 +65,7 @@ void fitComposite(Cell& cell, const Graph& inner, const std::map<std::string, Sh
         if (known == inputs.end() || known->second.size() != port.shape.size()) continue;
         for (std::size_t i = 0; i < port.shape.size(); ++i) {
             const Dim& dim = known->second[i];
-            const bool isHyper = std::any_of(inner.hyper.begin(), inner.hyper.end(), [&](const HyperParameter& hyper) { return hyper.name == port.shape[i]; });
-            if (isHyper && dim.symbol.empty()) cell.params.try_emplace(port.shape[i], sizeInWords(dim.number, scope));
+            if (isHyper(inner, port.shape[i]) && dim.symbol.empty()) cell.params.try_emplace(port.shape[i], sizeInWords(dim.number, scope));
         }
     }
 }
@@ -83,6 +82,10 @@ ParamValue sizeInWords(std::int64_t size, const Scope& scope) {
     }
     if (name.empty()) return size;
     return name;
+}
+
+bool isHyper(const Graph& graph, const std::string& name) {
+    return std::any_of(graph.hyper.begin(), graph.hyper.end(), [&](const HyperParameter& hyper) { return hyper.name == name; });
 }
 
 void fitToInputs(Document& document, const GraphName& graph, const std::string& cell, const std::map<std::string, Shape>& inputs, const Scope& scope) {

@@ -17,4 +17,7 @@ void fitToInputs(Document& document, const GraphName& graph, const std::string& 
 /// A size as the name of the one hyper-parameter that has it, or as the number.
 ParamValue sizeInWords(std::int64_t size, const Scope& scope);
 
+/// Whether a name in a declared shape is one of the graph's hyper-parameters.
+bool isHyper(const Graph& graph, const std::string& name);
+
 } // namespace celloom::graph

@@ -152,8 +152,7 @@ void findComposite(const FixContext& context, const Cell& cell, const Graph& inn
         if (known == inputs.end() || known->second.size() != port.shape.size()) continue;
         for (std::size_t i = 0; i < port.shape.size(); ++i) {
             const Dim& dim = known->second[i];
-            const bool isHyper = std::any_of(inner.hyper.begin(), inner.hyper.end(), [&](const HyperParameter& hyper) { return hyper.name == port.shape[i]; });
-            if (!isHyper || !dim.symbol.empty()) continue;
+            if (!isHyper(inner, port.shape[i]) || !dim.symbol.empty()) continue;
             const ParamValue size = sizeInWords(dim.number, scope);
             const std::string word = std::holds_alternative<std::string>(size) ? std::get<std::string>(size) : std::to_string(dim.number);
             out.push_back({{Kind::SetValue, {port.shape[i], word},

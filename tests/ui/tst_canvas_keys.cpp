@@ -1,6 +1,6 @@
 // The canvas by keys alone, what it tells screen readers, and the minimap.
 #include "models/graph/edits.h"
-#include "services_bench.h"
+#include "editor_bench.h"
 #include "ui/editor/arranger.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/minimap.h"
@@ -18,21 +18,10 @@ using namespace celloom::ui;
 
 namespace {
 
-struct Editor {
-    test::ServicesBench bench;
-    ModelPage page{bench.services};
-    GraphView* view = page.findChild<GraphView*>();
+struct Editor : test::EditorBench {
     Minimap* minimap = page.findChild<Minimap*>();
 
-    Editor() {
-        page.resize(1280, 800);
-        page.show();
-        QVERIFY(QTest::qWaitForWindowActive(&page));
-        bench.recipe.setValue(QStringLiteral("model.source"), std::string("baichuan-tiny"));
-        page.requestAnalysis();
-        QTRY_VERIFY(view->positions().contains("norm") && !view->findChild<Arranger*>()->isBusy() && bench.analyser.isSettled());
-        view->setFocus(Qt::TabFocusReason);
-    }
+    Editor() { view->setFocus(Qt::TabFocusReason); }
     void key(int key, Qt::KeyboardModifiers modifiers = {}) { QTest::keyClick(view, static_cast<Qt::Key>(key), modifiers); }
     QString told() const { return view->accessibleDescription(); }
     bool hasWire(const graph::Wire& wire) const {

@@ -1,7 +1,7 @@
 // Two graphs compared on the canvas: what is listed, what is marked, how one gets out again.
 #include "models/graph/edits.h"
 #include "models/graph/json.h"
-#include "services_bench.h"
+#include "editor_bench.h"
 #include "ui/editor/compare_panel.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/model_page.h"
@@ -22,20 +22,9 @@ using namespace celloom::ui;
 
 namespace {
 
-struct Editor {
-    test::ServicesBench bench;
-    ModelPage page{bench.services};
-    GraphView* view = page.findChild<GraphView*>();
+struct Editor : test::EditorBench {
     ComparePanel* panel = page.findChild<ComparePanel*>();
 
-    Editor() {
-        page.resize(1280, 800);
-        page.show();
-        QVERIFY(QTest::qWaitForWindowActive(&page));
-        bench.recipe.setValue(QStringLiteral("model.source"), std::string("baichuan-tiny"));
-        page.requestAnalysis();
-        QTRY_VERIFY(bench.analyser.isSettled() && view->positions().contains("norm") && view->positions().at("norm").y > view->positions().at("embed_tokens").y + 27);
-    }
     void edit(const std::function<Status(graph::Document&)>& change) { QVERIFY(bench.model.edit(QStringLiteral("x"), change).has_value()); }
     void compare(const QString& words) {
         for (auto* button : page.findChildren<QToolButton*>()) {

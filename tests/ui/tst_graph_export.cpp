@@ -1,5 +1,5 @@
 // Pictures of a level: the whole of it, light in every theme, and refused where it would be too large.
-#include "services_bench.h"
+#include "editor_bench.h"
 #include "ui/editor/graph_export.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/model_page.h"
@@ -16,21 +16,7 @@ using namespace celloom::ui;
 
 namespace {
 
-struct Editor {
-    test::ServicesBench bench;
-    ModelPage page{bench.services};
-    GraphView* view = page.findChild<GraphView*>();
-
-    explicit Editor(ThemeMode mode) {
-        bench.theme.setMode(mode);
-        page.resize(1280, 800);
-        page.show();
-        QVERIFY(QTest::qWaitForWindowActive(&page));
-        bench.recipe.setValue(QStringLiteral("model.source"), std::string("baichuan-tiny"));
-        page.requestAnalysis();
-        QTRY_VERIFY(bench.analyser.isSettled() && view->positions().contains("norm") && view->positions().at("norm").y > view->positions().at("embed_tokens").y + 27);
-    }
-};
+using Editor = test::EditorBench;
 
 /// Boxes in rows so far apart that the picture is as large as one wants.
 void spread(GraphView& view, double by) {

@@ -36,17 +36,9 @@ public:
     // Each of these is one gesture.
     void click(const QPoint& at) { gesture({move(at), {QStringLiteral("click"), QStringLiteral("1")}}); }
     void click(const QWidget* widget) { click(middleOf(widget)); }
-    void rightClick(const QPoint& at) { gesture({move(at), {QStringLiteral("click"), QStringLiteral("3")}}); }
-    void doubleClick(const QPoint& at) { gesture({move(at), {QStringLiteral("click"), QStringLiteral("--repeat"), QStringLiteral("2"), QStringLiteral("--delay"), QStringLiteral("40"), QStringLiteral("1")}}); }
     void scrollDown(const QPoint& at) { gesture({move(at), {QStringLiteral("click"), QStringLiteral("--repeat"), QStringLiteral("20"), QStringLiteral("5")}}); }
     void key(const char* chord) { gesture({{QStringLiteral("key"), QString::fromLatin1(chord)}}); }
     void type(const QString& text) { gesture({{QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("8"), text}}); }
-    void drag(const QPoint& from, const QPoint& to) {
-        std::vector<QStringList> all{move(from), {QStringLiteral("mousedown"), QStringLiteral("1")}};
-        for (int i = 1; i <= 8; ++i) all.push_back(move(from + (to - from) * i / 8));
-        all.push_back({QStringLiteral("mouseup"), QStringLiteral("1")});
-        gesture(all);
-    }
 
     /// Gives a window the keyboard, as a window manager does when a dialog before it closes. No gesture.
     void focus(const QWidget& window) { steps({{QStringLiteral("windowfocus"), QString::number(window.winId())}}); }
