@@ -1,5 +1,7 @@
 #include "ui/common/format.h"
 
+#include "ui/common/messages.h"
+
 #include <QDateTime>
 
 #include <cmath>
@@ -145,8 +147,7 @@ const char* Format::stateLook(store::RunState state) {
 }
 
 QString Format::error(const Error& error) {
-    QString text = fromUtf8(error.message);
-    if (!error.hint.empty()) text += QLatin1Char(' ') + fromUtf8(error.hint);
+    const QString text = said(error);
     return error.place.empty() ? text : fromUtf8(error.place) + QStringLiteral(": ") + text;
 }
 

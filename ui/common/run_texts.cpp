@@ -1,3 +1,4 @@
+#include "ui/common/messages.h"
 #include "ui/common/run_texts.h"
 
 #include "ui/common/format.h"
@@ -366,8 +367,7 @@ QString RunTexts::event(const store::EventRow& event) {
         QString text = sentence->say(data);
         if (data.isComplete()) return text;
     }
-    QString text = fromUtf8(event.message);
-    if (!event.hint.empty()) text += QLatin1Char(' ') + fromUtf8(event.hint);
+    const QString text = said(Error{event.message, event.hint, {}});
     const auto frame = std::find_if(std::begin(kFrames), std::end(kFrames), [&](const auto& one) { return event.kind == one.kind; });
     return frame == std::end(kFrames) ? text : frame->frame().arg(text);
 }
@@ -389,7 +389,7 @@ QString RunTexts::reason(const store::RunRecord& run) {
         const auto match = failed.match(outcome);
         if (!match.hasMatch()) return outcome;
         const int code = match.captured(1).toInt();
-        const QString what = match.captured(2);
+        const QString what = said(match.captured(2));
         if (what.isEmpty()) return Sentences::exitCode(code);
         return code == 1 ? what : tr("%1. %2", "what happened, details").arg(Sentences::exitCode(code), what);
     }

@@ -2,6 +2,7 @@
 
 #include "models/base/files.h"
 #include "ui/common/format.h"
+#include "ui/common/messages.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
 #include "ui/shell/services.h"
@@ -57,7 +58,9 @@ CodeTab::CodeTab(Services& services, QWidget* parent) : QWidget(parent), m_servi
     connect(&m_importer, &CodeImporter::imported, this, [this](const ImportedCode& code) {
         endEditing();
         Q_EMIT importReady(code, m_target);
-        if (!code.notes.isEmpty()) say(code.notes.join(QLatin1Char(' ')), false);
+        QStringList notes;
+        for (const QString& note : code.notes) notes.append(said(note));
+        if (!notes.isEmpty()) say(notes.join(QLatin1Char(' ')), false);
     });
     connect(&m_importer, &CodeImporter::refused, this, &CodeTab::onRefused);
     connect(&m_importer, &CodeImporter::failed, this, [this](const Error& error) {
@@ -304,7 +307,7 @@ void CodeTab::read(Target target) {
 }
 
 void CodeTab::onRefused(const CodeProblem& problem) {
-    const QString text = problem.hint.isEmpty() ? problem.message : problem.message + QLatin1Char(' ') + problem.hint;
+    const QString text = said(Error{toUtf8(problem.message), toUtf8(problem.hint), {}});
     m_editor->setMarks({{problem.line, problem.column, problem.length, text, true}});
     say(problem.line > 0 ? tr("Line %1, column %2: %3").arg(problem.line).arg(problem.column).arg(text) : text, true);
     Q_EMIT attentionWanted();

@@ -4,6 +4,7 @@
 #include "models/graph/edits.h"
 #include "models/recipe/fit_memory.h"
 #include "ui/common/format.h"
+#include "ui/common/messages.h"
 #include "ui/common/recipe_document.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/problems_tab.h"
@@ -156,11 +157,11 @@ void Insight::refreshProblems() {
         shown = m_analysis->expansion.problems;
         std::stable_partition(shown.begin(), shown.end(), [](const graph::Problem& problem) { return problem.severity == graph::Problem::Severity::Error; });
         for (const graph::Problem& problem : shown)
-            rows.push_back({problem.severity == graph::Problem::Severity::Error, fromUtf8(problem.message), fromUtf8(problem.hint),
+            rows.push_back({problem.severity == graph::Problem::Severity::Error, said(problem.message), said(problem.hint),
                             problem.path.empty() ? fromUtf8(m_analysis->document.main.name) : fromUtf8(problem.path), problem.path, {}});
-        if (m_analysis->ruleError) rows.push_back({true, fromUtf8(m_analysis->ruleError->message), fromUtf8(m_analysis->ruleError->hint), tr("Rules"), {}, {}, QStringLiteral("rules")});
+        if (m_analysis->ruleError) rows.push_back({true, said(m_analysis->ruleError->message), said(m_analysis->ruleError->hint), tr("Rules"), {}, {}, QStringLiteral("rules")});
         if (m_analysis->precisionError)
-            rows.push_back({true, fromUtf8(m_analysis->precisionError->message), fromUtf8(m_analysis->precisionError->hint), tr("Precision"), {}, {}, QStringLiteral("precision.amp_level")});
+            rows.push_back({true, said(m_analysis->precisionError->message), said(m_analysis->precisionError->hint), tr("Precision"), {}, {}, QStringLiteral("precision.amp_level")});
     }
     if (m_memory && !shown.empty() && !m_analysis->expansion.ok()) m_memory.reset(); // not known while there are errors
     if (m_memory) rows.push_back(*m_memory);

@@ -9,6 +9,7 @@
 #include "models/graph/parameters.h"
 #include "models/library/standard.h"
 #include "ui/common/format.h"
+#include "ui/common/messages.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
 #include "ui/editor/arranger.h"
@@ -498,7 +499,7 @@ GraphView::Verdict ModelPage::judge(const graph::Wire& wire, bool isThorough) {
             const bool isHere = problem.severity == graph::Problem::Severity::Error && problem.path.compare(0, target.size(), target) == 0;
             const bool isOld = std::any_of(m_analysis->expansion.problems.begin(), m_analysis->expansion.problems.end(),
                                            [&](const graph::Problem& old) { return old.path == problem.path && old.message == problem.message; });
-            if (isHere && !isOld && !graph::isStillMissing(problem)) return {false, fromUtf8(problem.message)}; // other ports still wait
+            if (isHere && !isOld && !graph::isStillMissing(problem)) return {false, said(problem.message)}; // other ports still wait
         }
         return {};
     }

@@ -3,6 +3,7 @@
 
 #include "models/graph/problems.h"
 #include "ui/common/format.h"
+#include "ui/common/messages.h"
 #include "ui/editor/my_cells.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/palette.h"
@@ -23,7 +24,7 @@ constexpr const char* kScript = "Script";
 
 QString messageOf(const library::UpdateReport::Item& refused) {
     QStringList problems;
-    for (const graph::Problem& problem : refused.problems) problems.append((problem.path.empty() ? QString() : fromUtf8(problem.path) + QStringLiteral(": ")) + fromUtf8(problem.message));
+    for (const graph::Problem& problem : refused.problems) problems.append((problem.path.empty() ? QString() : fromUtf8(problem.path) + QStringLiteral(": ")) + said(problem.message));
     return problems.join(QLatin1Char('\n'));
 }
 

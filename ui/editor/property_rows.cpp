@@ -5,6 +5,7 @@
 #include "models/graph/expression.h"
 #include "models/graph/parameters.h"
 #include "ui/common/format.h"
+#include "ui/common/messages.h"
 #include "ui/common/widgets.h"
 
 #include <QCheckBox>
@@ -107,7 +108,7 @@ QLineEdit* PropertyRows::addLine(const QString& label, const QString& id, const 
         setLook(line, "invalid", !edit.has_value());
         problem->setVisible(!edit.has_value());
         if (edit) sink(stepName, *edit);
-        else problem->setText(fromUtf8(edit.error().message + (edit.error().hint.empty() ? "" : " " + edit.error().hint)));
+        else problem->setText(said(edit.error()));
     });
     return line;
 }

@@ -2,6 +2,7 @@
 
 #include "models/recipe/lora.h"
 #include "ui/common/format.h"
+#include "ui/common/messages.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
@@ -45,10 +46,6 @@ constexpr Choice kChoices[] = {
     {QT_TRANSLATE_NOOP("celloom::ui::TreatmentRows", "Learn whole, in the adapter's file"), "save", nullptr},
     {QT_TRANSLATE_NOOP("celloom::ui::TreatmentRows", "Pipeline stage"), "stage=", "0"},
 };
-
-QString said(const Error& error) {
-    return fromUtf8(error.message + (error.hint.empty() ? "" : " " + error.hint));
-}
 
 QLabel* makeProblem(QWidget* holder) {
     auto* problem = makeLabel("problem", holder);

@@ -19,8 +19,11 @@ void Language::choose(const QString& code) {
         // Qt's own dialogs, where the distribution has their translation; without it they stay English.
         if (m_qtTranslator.load(QStringLiteral("qtbase_zh_CN"), QLibraryInfo::path(QLibraryInfo::TranslationsPath)))
             QCoreApplication::installTranslator(&m_qtTranslator);
+        if (m_messages.isEmpty()) m_messages.setBook(chineseMessages());
+        QCoreApplication::installTranslator(&m_messages);
     } else {
         QCoreApplication::removeTranslator(&m_qtTranslator);
+        QCoreApplication::removeTranslator(&m_messages);
         CELLOOM_CHECK(m_translator.load(QStringLiteral(":/i18n/celloom_en.qm"))); // plurals
         QCoreApplication::installTranslator(&m_translator);
     }

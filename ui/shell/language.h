@@ -1,6 +1,8 @@
 // The window's language, switched while it runs.
 #pragma once
 
+#include "ui/common/messages.h"
+
 #include <QObject>
 #include <QString>
 #include <QTranslator>
@@ -23,6 +25,7 @@ Q_SIGNALS:
 
 private:
     QTranslator m_translator, m_qtTranslator;
+    MessageTranslator m_messages; // of models and engine
     QString m_shown = QStringLiteral("en");
 };
 

@@ -2,6 +2,7 @@
 
 #include "models/base/files.h"
 #include "ui/common/format.h"
+#include "ui/common/messages.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
@@ -176,7 +177,8 @@ QString BatchPreview::countsText() const {
 }
 
 QString BatchPreview::warningText() const {
-    QStringList lines = m_data.fallbacks;
+    QStringList lines;
+    for (const QString& sentence : m_data.fallbacks) lines.append(said(sentence));
     if (m_data.samples) {
         const PreviewSamples& s = *m_data.samples;
         if (s.truncated > 0) lines.append(tr("%1 conversations are too long and were shortened.").arg(Format::count(s.truncated)));

@@ -1,6 +1,7 @@
 #include "ui/train/recipe_form.h"
 
 #include "ui/common/format.h"
+#include "ui/common/messages.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
@@ -174,9 +175,7 @@ QString RecipeForm::problemText(const recipe::Problem& problem) const {
             return (isWhole ? tr("“%1” is not a whole number.") : tr("“%1” is not a number.")).arg(pending);
         return tr("%1 is outside the range: %2.").arg(pending, FieldRow::rangeOf(*field));
     }
-    QString text = fromUtf8(problem.message);
-    if (!problem.hint.empty()) text += QLatin1Char(' ') + fromUtf8(problem.hint);
-    return text;
+    return said(Error{problem.message, problem.hint, {}});
 }
 
 void RecipeForm::refreshProblems() {

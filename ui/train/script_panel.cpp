@@ -3,6 +3,7 @@
 #include "models/base/files.h"
 #include "models/base/text.h"
 #include "ui/common/format.h"
+#include "ui/common/messages.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
@@ -454,8 +455,7 @@ void ScriptPanel::checkAll() {
 }
 
 QString ScriptPanel::described(const ScriptNote& note) {
-    QString text = note.message;
-    if (!note.hint.isEmpty()) text += QLatin1Char(' ') + note.hint;
+    const QString text = said(Error{toUtf8(note.message), toUtf8(note.hint), {}});
     return note.line > 0 ? tr("Line %1, column %2: %3").arg(note.line).arg(note.column).arg(text) : text;
 }
 
