@@ -19,6 +19,7 @@ constexpr char kContext[] = "celloom::messages";
 constexpr qsizetype kLongest = 4000; // characters of a text that is looked at
 constexpr int kDeepest = 4;          // messages within messages
 constexpr qsizetype kMostSentences = 12;
+constexpr QChar kCut(0x2026); // "…", where a list of names was cut
 
 bool endsSentence(const QString& text, qsizetype at) {
     const QChar mark = text.at(at);
@@ -35,11 +36,19 @@ std::vector<qsizetype> bordersOf(const QString& text) {
     return out;
 }
 
-/// Names and numbers are no sentences: a part that holds the end of one was taken too wide.
-bool isOnePart(const QString& part) {
-    for (qsizetype i = 0; i < part.size(); ++i)
+/// Names and numbers are no sentences: a part that holds the end of one was taken too wide; so was one of several words by a template
+/// that says little itself ("from {0}").
+bool isOnePart(const QString& part, qsizetype weight) {
+    constexpr qsizetype kTelling = 12;
+    int words = 1;
+    bool isQuoted = false;
+    for (qsizetype i = 0; i < part.size(); ++i) {
+        if (part.at(i) == QLatin1Char('"')) isQuoted = !isQuoted;
         if (endsSentence(part, i)) return false;
-    return true;
+        if (part.at(i) == kCut) break;
+        if (!isQuoted && i > 0 && part.at(i) == QLatin1Char(' ') && part.at(i - 1).isLower()) ++words;
+    }
+    return weight >= kTelling || words < 2;
 }
 
 /// A part in quotes is taken whole, whatever it holds.
@@ -127,7 +136,7 @@ Result<MessageBook> MessageBook::read(const QString& text) {
         english.clear();
     }
     if (!english.isEmpty()) return fail("the last text has no translation.");
-    std::stable_sort(book.m_templates.begin(), book.m_templates.end(), [](const Template& a, const Template& b) { return a.weight > b.weight; });
+    std::stable_sort(book.m_templates.begin(), book.m_templates.end(), [](const Template& a, const Template& b) { return a.weight != b.weight ? a.weight > b.weight : a.isMessage.size() < b.isMessage.size(); });
     for (std::size_t i = 0; i < book.m_templates.size(); ++i) {
         const QString word = firstWord(book.m_templates[i].literals.front());
         if (word.isEmpty()) book.m_others.push_back(i);
@@ -153,6 +162,7 @@ QString MessageBook::translate(const QString& text, int depth) const {
 
 /// The text as one message.
 QString MessageBook::whole(const QString& text, int depth) const {
+    if (depth > kDeepest) return {};
     if (const auto found = m_exact.constFind(text); found != m_exact.constEnd()) return *found;
     const auto match = [&text](const Template& form, std::vector<QString>& parts) {
         if (!text.startsWith(form.literals.front()) || !text.endsWith(form.literals.back())) return false;
@@ -162,11 +172,16 @@ QString MessageBook::whole(const QString& text, int depth) const {
         for (std::size_t i = 0; i < form.isMessage.size(); ++i) {
             const bool isLast = i + 1 == form.isMessage.size();
             const QString& next = form.literals[i + 1];
+            if (!isLast && next.isEmpty()) { // the place beside it: both together, parted in fill()
+                parts.emplace_back();
+                continue;
+            }
             const qsizetype until = isLast ? end : text.indexOf(next, behindQuote(text, at));
             if (until < at || until > end) return false;
             parts.push_back(text.mid(at, until - at));
-            if (!form.isMessage[i] && !isOnePart(parts.back())) return false;
+            if (!form.isMessage[i] && !isOnePart(parts.back(), form.weight)) return false;
             at = until + (isLast ? 0 : next.size());
+            for (std::size_t j = i; j > 0 && form.literals[j].isEmpty(); --j) std::swap(parts[j], parts[j - 1]);
         }
         return true;
     };
@@ -209,13 +224,32 @@ QString MessageBook::sentences(const QString& text, int depth) const {
     return isKnown ? out : QString();
 }
 
-QString MessageBook::fill(const Template& form, const std::vector<QString>& parts, int depth) const {
+/// Two places side by side hold a name and what may follow it, a known text: "[2, 3]" and ", where T is 5 already".
+void MessageBook::part(const Template& form, std::vector<QString>& parts, int depth) const {
+    for (std::size_t i = parts.size(); i-- > 1;) {
+        QString& first = parts[i - 1];
+        if (!form.literals[i].isEmpty() || !form.isMessage[i]) continue;
+        for (qsizetype at = 1; at < first.size() && parts[i].isEmpty(); ++at) {
+            if (first.at(at).isLetterOrNumber() || whole(first.mid(at).trimmed(), depth + 1).isNull()) continue;
+            parts[i] = first.mid(at);
+            first.truncate(at);
+        }
+    }
+}
+
+QString MessageBook::fill(const Template& form, std::vector<QString> parts, int depth) const {
+    part(form, parts, depth);
     QString out = form.translated.front();
     for (std::size_t i = 0; i < form.places.size(); ++i) {
         const auto [number, isMessage] = form.places[i];
         const QString& part = parts[static_cast<std::size_t>(number)];
         const QString inner = isMessage ? translate(part.trimmed(), depth + 1) : QString();
-        out += inner.isNull() ? part : inner;
+        if (const auto cut = inner.isNull() ? part.lastIndexOf(kCut) : -1; cut >= 0) { // "a, b … and 12 more"
+            const QString rest = whole(part.mid(cut), depth + 1);
+            out += part.left(cut) + (rest.isNull() ? part.mid(cut) : rest);
+        } else {
+            out += inner.isNull() ? part : inner;
+        }
         out += form.translated[i + 1];
     }
     return out;

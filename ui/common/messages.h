@@ -46,7 +46,8 @@ private:
     [[nodiscard]] QString translate(const QString& text, int depth) const;
     [[nodiscard]] QString whole(const QString& text, int depth) const;
     [[nodiscard]] QString sentences(const QString& text, int depth) const;
-    [[nodiscard]] QString fill(const Template& form, const std::vector<QString>& parts, int depth) const;
+    [[nodiscard]] QString fill(const Template& form, std::vector<QString> parts, int depth) const;
+    void part(const Template& form, std::vector<QString>& parts, int depth) const;
 
     QHash<QString, QString> m_exact;
     std::vector<Template> m_templates;                 // heaviest first
