@@ -397,12 +397,12 @@
             <translation>数据页尚未建成</translation>
         </message>
         <message>
-            <source>It will show the rows of a data set, their encoding, the tokens a sample becomes, and the lengths. Until then, name the text files and the tokenizer in the Train page; the run reports encodings and token counts as events.</source>
-            <translation>这里将显示数据集的各行、编码、样本切分成的词元以及长度分布。在此之前，请在训练页中填写文本文件和分词器；运行会以事件形式报告编码和词元数。</translation>
-        </message>
-        <message>
             <source>Open the Train page</source>
             <translation>打开训练页</translation>
+        </message>
+        <message>
+            <source>It will bring data sets in and show their rows, their encoding, the tokens that a sample becomes and which of them are learned, how long samples are and how they are packed. Until then, name files and tokenizer in the Train page; its preview shows the first batch.</source>
+            <translation>这里将导入数据集，并显示其各行、编码、样本切分成的词元及其中参与学习的部分、长度分布以及打包方式。在此之前，请在训练页中填写文件和分词器；训练页的预览会显示第一批数据。</translation>
         </message>
     </context>
     <context>

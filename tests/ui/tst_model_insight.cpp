@@ -103,6 +103,7 @@ private Q_SLOTS:
     void aProblemLeadsToItsCell();
     void aProblemIsMendedByItsButton();
     void aProblemIsMendedByTheKeyboard();
+    void problemsFixesAndBadgesFollowTheLanguage();
     void theCodeFollowsEditsAndTheChosenCell();
     void aLineOfTheCodeChoosesItsCell();
     void pastedClassesBecomeACell();
@@ -152,6 +153,42 @@ void TestModelInsight::aProblemLeadsToItsCell() {
     editor.view->choose(std::nullopt);
     QTest::mouseClick(editor.problems()->viewport(), Qt::LeftButton, {}, editor.problems()->visualItemRect(editor.problems()->topLevelItem(0)).center());
     QCOMPARE(editor.view->chosenCells(), std::set<std::string>{toUtf8(editor.problems()->topLevelItem(0)->text(1))});
+}
+
+void TestModelInsight::problemsFixesAndBadgesFollowTheLanguage() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    const auto speak = [&editor](const char* code) {
+        editor.bench.language.choose(QLatin1String(code));
+        QApplication::sendPostedEvents();
+    };
+    const auto canvas = [&editor] { return editor.view->viewport()->grab().toImage(); };
+    const QImage plain = canvas();
+    editor.bench.recipe.setValue(QStringLiteral("rules"), std::vector<std::string>{"norm: freeze"});
+    editor.page->requestAnalysis();
+    QTRY_VERIFY(editor.bench.analyser.isSettled() && canvas() != plain);
+    const QImage frozen = canvas();
+    speak("zh_CN");
+    QTRY_VERIFY(canvas() != frozen);
+    speak("en");
+    QTRY_VERIFY(canvas() == frozen);
+
+    editor.clickTab("problems");
+    QVERIFY(editor.bench.model.edit(QStringLiteral("x"), [](graph::Document& document) { return graph::removeWire(document, "", {{"norm", "out"}, {"lm_head", "x"}}); }));
+    const auto* tab = editor.page->findChild<ProblemsTab*>();
+    const auto firstFix = [tab] {
+        for (const ProblemRow& row : tab->rows())
+            if (!row.remedies.empty()) return row.remedies.front().title;
+        return QString();
+    };
+    QTRY_VERIFY(editor.bench.analyser.isSettled() && firstFix().startsWith(QStringLiteral("Wire ")));
+    const QString english = tab->rows().front().message;
+    QVERIFY2(english.contains(QStringLiteral("has no wire")), qPrintable(english));
+    speak("zh_CN");
+    QTRY_VERIFY2(tab->rows().front().message.contains(QStringLiteral("没有连线")), qPrintable(tab->rows().front().message));
+    QTRY_VERIFY2(firstFix().startsWith(QStringLiteral("将 ")), qPrintable(firstFix()));
+    speak("en");
+    QTRY_COMPARE(tab->rows().front().message, english);
 }
 
 void TestModelInsight::aProblemIsMendedByItsButton() {

@@ -110,6 +110,7 @@ Insight::Insight(Services& services, QWidget* parent)
     m_texts.add([this] {
         setTitle(kCode, tr("Model as code"), tr("The model as MindSpore or PyTorch, and classes back into it"));
         setTitle(kCost, tr("Cost"), tr("Where parameters, FLOPs and memory sit"));
+        m_fixedDocument.reset(); // the fixes' titles
         refreshProblems();
     });
 }

@@ -103,7 +103,12 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
         else stepOut();
     });
     connect(m_view, &GraphView::zoomChanged, this, [this] { m_zoom->setText(QStringLiteral("%1 %").arg(m_view->zoomPercent())); });
-    texts.add([this] { rebuildTrail(); });
+    texts.add([this] {
+        if (!m_analysis) return rebuildTrail();
+        if (m_analysis->openError) return showAnalysis(m_analysis); // its message
+        showLevel();                                               // badges, what the probe says
+        markProblems();
+    });
 }
 
 QWidget* ModelPage::buildToolRow() {

@@ -169,8 +169,8 @@ void Probe::start() {
         for (const std::string& item : recipe.list(list)) arguments += {QLatin1String(option), fromUtf8(item)};
     if (expansion.model.cells.size() > kManyCells) arguments += {QStringLiteral("--map-size"), QStringLiteral("32")};
     if (m_panel->wantsGradients()) arguments.append(QStringLiteral("--gradients"));
-    m_about = (hasData ? tr("data of the recipe") : tr("made-up data")) + QStringLiteral(", ") +
-              (usesWeights ? tr("weights of %1").arg(QFileInfo(fromUtf8(weights)).fileName()) : tr("weights as a run begins"));
+    m_hasData = hasData;
+    m_weights = usesWeights ? QFileInfo(fromUtf8(weights)).fileName() : QString();
     setState(State::Running);
     m_job->start(arguments);
 }
@@ -253,7 +253,8 @@ bool Probe::isStale() const {
 }
 
 QString Probe::summary() const {
-    QString text = tr("%n row(s)", "", static_cast<int>(m_report->rows)) + QStringLiteral(", ") + m_about;
+    QString text = tr("%n row(s)", "", static_cast<int>(m_report->rows)) + QStringLiteral(", ") + (m_hasData ? tr("data of the recipe") : tr("made-up data")) + QStringLiteral(", ") +
+                   (m_weights.isEmpty() ? tr("weights as a run begins") : tr("weights of %1").arg(m_weights));
     if (m_report->loss) text += QStringLiteral(", ") + tr("loss %1").arg(Format::number(*m_report->loss));
     std::size_t bad = 0;
     for (const auto& [wire, values] : m_report->values) bad += values.isBad();

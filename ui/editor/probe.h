@@ -91,7 +91,8 @@ private:
     std::unique_ptr<QTemporaryDir> m_folder;
     QPointer<const ModelDocument> m_model; // that was probed
     graph::Document m_probed;              // as it was, without what does not count
-    QString m_about;                       // with what: "made-up data, weights drawn from the seed 0"
+    bool m_hasData = false; // with what: data of the recipe or made-up ones,
+    QString m_weights;      // and whose weights; empty: as a run begins
 };
 
 } // namespace celloom::ui

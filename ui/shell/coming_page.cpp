@@ -19,9 +19,9 @@ ComingPage::ComingPage(Theme& theme, QWidget* parent) : Page(parent), m_state(ne
     m_state->addButton(button);
     texts.add([this, button] {
         m_state->setTexts(tr("The Data page is not built yet"),
-                          tr("It will show the rows of a data set, their encoding, the tokens a sample becomes, and the lengths. Until "
-                             "then, name the "
-                             "text files and the tokenizer in the Train page; the run reports encodings and token counts as events."));
+                          tr("It will bring data sets in and show their rows, their encoding, the tokens that a sample becomes and which of them "
+                             "are learned, how long samples are and how they are packed. Until then, name files and tokenizer in the Train "
+                             "page; its preview shows the first batch."));
         button->setText(tr("Open the Train page"));
     });
 }
