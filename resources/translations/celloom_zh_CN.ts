@@ -696,7 +696,7 @@
         </message>
         <message>
             <source>Choose…</source>
-            <translation>选择……</translation>
+            <translation>选择…</translation>
         </message>
         <message>
             <source>as it is</source>
@@ -1116,11 +1116,11 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         </message>
         <message>
             <source>Train on…</source>
-            <translation>追加训练……</translation>
+            <translation>追加训练…</translation>
         </message>
         <message>
             <source>Resume…</source>
-            <translation>继续训练……</translation>
+            <translation>继续训练…</translation>
         </message>
         <message>
             <source>Took %1</source>
@@ -1728,7 +1728,7 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         </message>
         <message>
             <source>Regular expression…</source>
-            <translation>正则表达式……</translation>
+            <translation>正则表达式…</translation>
         </message>
         <message>
             <source>Choose by a regular expression over the names in checkpoints</source>
@@ -1886,11 +1886,11 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         </message>
         <message>
             <source>Open a folder…</source>
-            <translation>打开文件夹……</translation>
+            <translation>打开文件夹…</translation>
         </message>
         <message>
             <source>Open a file…</source>
-            <translation>打开文件……</translation>
+            <translation>打开文件…</translation>
         </message>
         <message>
             <source>Forget these</source>
@@ -2973,7 +2973,7 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <name>celloom::ui::RunActions</name>
         <message>
             <source>Merge and export…</source>
-            <translation>合并并导出……</translation>
+            <translation>合并并导出…</translation>
         </message>
         <message>
             <source>Adds the adapter to its base&apos;s weights and writes a model that other tools read</source>
@@ -2981,7 +2981,7 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         </message>
         <message>
             <source>Export adapter…</source>
-            <translation>导出适配器……</translation>
+            <translation>导出适配器…</translation>
         </message>
         <message>
             <source>Copies the adapter as PEFT reads it</source>
@@ -2997,7 +2997,7 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         </message>
         <message>
             <source>Export model…</source>
-            <translation>导出模型……</translation>
+            <translation>导出模型…</translation>
         </message>
         <message>
             <source>Writes the newest checkpoint as a model that other tools read</source>
@@ -3163,11 +3163,11 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         </message>
         <message>
             <source>Train on…</source>
-            <translation>追加训练……</translation>
+            <translation>追加训练…</translation>
         </message>
         <message>
             <source>Resume…</source>
-            <translation>继续训练……</translation>
+            <translation>继续训练…</translation>
         </message>
         <message>
             <source>loading the model</source>

@@ -110,6 +110,7 @@ private Q_SLOTS:
     void classesBeingReadDoNotReachAnotherTab();
     void editedCodeReplacesTheModelInOneStep();
     void refusedCodeKeepsItsTextAndShowsThePlace();
+    void inChineseCodeIsRefusedInChinese();
     void costsAreSummedAndLinkedWithTheCanvas();
     void aRuleIsMadeAndRemovedInTheInspector();
     void whatLooksLikeCode();
@@ -333,6 +334,22 @@ void TestModelInsight::refusedCodeKeepsItsTextAndShowsThePlace() {
     QTest::keyClicks(editor.code, QStringLiteral("nn.ReLU()"));
     QTest::mouseClick(editor.page->findChild<QPushButton*>(QStringLiteral("code:insert")), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(editor.document().composites.contains("A"), 30000);
+}
+
+void TestModelInsight::inChineseCodeIsRefusedInChinese() {
+    if (!QFileInfo(engineBeside()).isExecutable()) QSKIP("celloom-engine was not built");
+    Editor editor(engineBeside());
+    QTRY_VERIFY(editor.isReady());
+    editor.bench.language.choose(QStringLiteral("zh_CN"));
+    QApplication::sendPostedEvents();
+    QApplication::clipboard()->setText(QStringLiteral("class A(nn.Cell):\n    def __init__(self):\n        super().__init__()\n        self.f = nn.Foo(3)\n\n"
+                                                      "    def construct(self, x):\n        return self.f(x)\n"));
+    editor.view->setFocus();
+    QTest::keyClick(editor.view, Qt::Key_V, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(!editor.code->marks().empty(), 30000);
+    const QString note = editor.page->findChild<QLabel*>(QStringLiteral("code note"))->text();
+    QVERIFY2(note.contains(QStringLiteral("nn 中没有目录认识的 \"Foo\"。")), qPrintable(note));
+    editor.bench.language.choose(QStringLiteral("en"));
 }
 
 void TestModelInsight::costsAreSummedAndLinkedWithTheCanvas() {

@@ -17,6 +17,7 @@ namespace {
 
 constexpr char kContext[] = "celloom::messages";
 constexpr qsizetype kLongest = 4000; // characters of a text that is looked at
+constexpr char16_t kFullWidth = 0x2e80; // Chinese characters and their punctuation begin here
 constexpr int kDeepest = 4;          // messages within messages
 constexpr qsizetype kMostSentences = 12;
 constexpr QChar kCut(0x2026); // "…", where a list of names was cut
@@ -74,10 +75,12 @@ QString said(const QString& text) {
 }
 
 QString said(const Error& error) {
-    QString text = said(error.message);
-    if (error.hint.empty()) return text;
-    if (!text.isEmpty() && text.back().unicode() < 0x2e80) text += QLatin1Char(' '); // behind a full-width stop none
-    return text + said(error.hint);
+    return followedBy(said(error.message), said(error.hint));
+}
+
+QString followedBy(const QString& text, const QString& next) {
+    const bool isWide = !text.isEmpty() && text.back().unicode() >= kFullWidth; // its stop has the space in it
+    return text.isEmpty() || next.isEmpty() || isWide ? text + next : text + QLatin1Char(' ') + next;
 }
 
 Result<MessageBook::Template> MessageBook::compile(const QString& english, const QString& translated) {
@@ -217,8 +220,7 @@ QString MessageBook::sentences(const QString& text, int depth) const {
         isKnown = isKnown || !one.isNull();
         if (one.isNull()) last = first + 1;
         if (one.isNull()) one = text.mid(borders[first], borders[last] - borders[first]).trimmed();
-        if (!out.isEmpty() && out.back().unicode() < 0x2e80) out += QLatin1Char(' ');
-        out += one;
+        out = followedBy(out, one);
         first = last;
     }
     return isKnown ? out : QString();

@@ -20,6 +20,9 @@ QString said(const QString& text);
 /// Message and hint, without the place.
 QString said(const Error& error);
 
+/// One sentence behind another, with a space between them where the language has one.
+QString followedBy(const QString& text, const QString& next);
+
 /// Templates of one language, compiled once. Bounded: long texts and deep nesting stay untranslated.
 class MessageBook {
 public:

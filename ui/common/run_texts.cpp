@@ -116,12 +116,12 @@ public:
     static QString changed(Data& data) {
         QString text = tr("Changed from step %1 on: %2.").arg(data.count("step"), data.changes());
         if (data.flag("keeps_fixed_rate"))
-            text += QLatin1Char(' ') + tr("The learning rate stays at %1, which was set while the run went on.").arg(Format::rate(data.real("fixed_rate")));
+            text = followedBy(text, tr("The learning rate stays at %1, which was set while the run went on.").arg(Format::rate(data.real("fixed_rate"))));
         else if (data.has("fixed_rate"))
-            text += QLatin1Char(' ') + tr("The learning rate of %1 that was set while the run went on ends.").arg(Format::rate(data.real("fixed_rate")));
+            text = followedBy(text, tr("The learning rate of %1 that was set while the run went on ends.").arg(Format::rate(data.real("fixed_rate"))));
         if (!data.flag("keeps_fixed_rate") && data.has("rate"))
-            text += QLatin1Char(' ') + tr("Step %1 has the learning rate %2.").arg(data.count("step"), Format::rate(data.real("rate")));
-        if (data.flag("restarts_loss_scale")) text += QLatin1Char(' ') + tr("The loss scale begins anew.");
+            text = followedBy(text, tr("Step %1 has the learning rate %2.").arg(data.count("step"), Format::rate(data.real("rate"))));
+        if (data.flag("restarts_loss_scale")) text = followedBy(text, tr("The loss scale begins anew."));
         return text;
     }
     static QString overflowStorm(Data& data) {
@@ -162,7 +162,7 @@ public:
     static QString predictions(Data& data) {
         QString text = tr("%1 of %2 texts are in %3.").arg(data.count("rows"), data.count("prompts"), data.text("file"));
         if (data.has("matches"))
-            text += QLatin1Char(' ') + tr("%1 of %2 questions are answered exactly as expected.").arg(data.count("matches"), data.count("questions"));
+            text = followedBy(text, tr("%1 of %2 questions are answered exactly as expected.").arg(data.count("matches"), data.count("questions")));
         return text;
     }
     static QString learningRate(Data& data) {
@@ -196,9 +196,9 @@ public:
     static QString samples(Data& data) {
         QString text = tr("%1 conversations became %2 sequences; %3 of %4 tokens are learned, the longest has %5 tokens.")
                            .arg(data.count("conversations"), data.count("sequences"), data.count("trainable"), data.count("tokens"), data.count("longest"));
-        if (data.real("truncated") > 0) text += QLatin1Char(' ') + tr("Shortened: %1.").arg(data.count("truncated"));
-        if (data.real("dropped") > 0) text += QLatin1Char(' ') + tr("Left out: %1.").arg(data.count("dropped"));
-        if (data.real("untrainable") > 0) text += QLatin1Char(' ') + tr("Without a token to learn: %1.").arg(data.count("untrainable"));
+        if (data.real("truncated") > 0) text = followedBy(text, tr("Shortened: %1.").arg(data.count("truncated")));
+        if (data.real("dropped") > 0) text = followedBy(text, tr("Left out: %1.").arg(data.count("dropped")));
+        if (data.real("untrainable") > 0) text = followedBy(text, tr("Without a token to learn: %1.").arg(data.count("untrainable")));
         return text;
     }
     static QString answers(Data& data) {
@@ -225,7 +225,7 @@ public:
         QString text = tr("Trainable %1 %: %2 of %3 parameters; their gradients and moments take %4, of a full training %5.")
                            .arg(QString::number(all > 0 ? 100 * learning / all : 0, 'f', 2), data.count("trainable"), Format::count(std::llround(all)),
                                 Format::bytes(data.real("state_bytes")), Format::bytes(data.real("full_state_bytes")));
-        if (data.real("cells") > 0) text += QLatin1Char(' ') + tr("Adapters stand beside %n cell(s).", "", data.few("cells"));
+        if (data.real("cells") > 0) text = followedBy(text, tr("Adapters stand beside %n cell(s).", "", data.few("cells")));
         return text;
     }
     static QString precision(Data& data) {
@@ -253,10 +253,10 @@ public:
         QString text = (data.flag("gradient") ? tr("Step %1: the gradient is NaN or infinite; training stopped before the update.")
                                               : tr("Step %1: the loss is NaN or infinite; training stopped before the update."))
                            .arg(data.count("step"));
-        text += QLatin1Char(' ') + tr("Lower the learning rate, lengthen the warm-up or clip gradients.");
+        text = followedBy(text, tr("Lower the learning rate, lengthen the warm-up or clip gradients."));
         const QString checkpoint = data.text("checkpoint");
-        return text + QLatin1Char(' ') +
-               (checkpoint.isEmpty() ? tr("No checkpoint was saved before.") : tr("The last good checkpoint is %1: resume from it with other settings.").arg(checkpoint));
+        return followedBy(text, checkpoint.isEmpty() ? tr("No checkpoint was saved before.")
+                                                    : tr("The last good checkpoint is %1: resume from it with other settings.").arg(checkpoint));
     }
     /// What went wrong stays in the engine's words; `%1`.
     static QString diverged() { return tr("Diverged: %1"); }

@@ -4,6 +4,7 @@
 #include "models/recipe/checks.h"
 #include "models/recipe/schedule.h"
 #include "ui/common/format.h"
+#include "ui/common/messages.h"
 #include "ui/common/model_analysis.h"
 #include "ui/common/plot.h"
 #include "ui/common/recipe_document.h"
@@ -318,8 +319,7 @@ void TrainPage::refreshRate() {
                 .arg(Format::rate(schedule->rateAt(0)), Format::rate(schedule->peak), Format::rate(schedule->rateAt(steps - 1)));
         m_rateNote->setText(
             given > 0 ? ends
-                      : ends + QLatin1Char(' ') +
-                            tr("Drawn for %1 steps; the run's own number follows from the data and the epochs.").arg(Format::count(steps)));
+                      : followedBy(ends, tr("Drawn for %1 steps; the run's own number follows from the data and the epochs.").arg(Format::count(steps))));
     }
     m_rate->redraw();
 }
