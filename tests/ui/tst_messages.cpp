@@ -6,6 +6,7 @@
 #include "models/graph/edits.h"
 #include "models/graph/expression.h"
 #include "models/graph/json.h"
+#include "models/library/standard.h"
 #include "models/recipe/checks.h"
 #include "models/recipe/lora.h"
 #include "models/recipe/measures.h"
@@ -279,6 +280,21 @@ private Q_SLOTS:
     void failuresOfRunsAndTheirAdviceAreChinese() {
         QFETCH(QString, english);
         QTEST(ui::said(english), "chinese");
+    }
+    void theHelpOfEveryHyperParameterThatShipsIsChinese() {
+        QStringList english;
+        const auto look = [&english](const graph::Document& document) {
+            for (const graph::HyperParameter& hyper : document.main.hyper)
+                if (!hyper.help.empty() && !isChinese(said(hyper.help))) english.append(q(hyper.help));
+            for (const auto& [name, composite] : document.composites)
+                for (const graph::HyperParameter& hyper : composite.hyper)
+                    if (!hyper.help.empty() && !isChinese(said(hyper.help))) english.append(q(name + ": " + hyper.help));
+        };
+        for (const families::Preset& preset : families::presets()) look(*families::buildPreset(preset.name));
+        for (const library::Template& one : library::templates()) look(one.document);
+        for (const library::Entry& entry : library::standard()) look(entry.document);
+        english.removeDuplicates();
+        QVERIFY2(english.isEmpty(), qPrintable(english.join(QLatin1Char('\n'))));
     }
     void aBrokenBookNamesItsLine() {
         QVERIFY(!MessageBook::read(QStringLiteral("only English\n\n")));

@@ -1,6 +1,7 @@
 #include "ui/common/messages.h"
 
 #include "models/catalog/catalog.h"
+#include "models/library/standard.h"
 #include "models/recipe/recipe.h"
 #include "ui/common/format.h"
 
@@ -269,6 +270,12 @@ MessageBook chineseMessages() {
     for (const catalog::CellType& type : catalog::all())
         for (const catalog::ParamDef& def : type.params) book->add(fromUtf8(def.help), fromUtf8(def.helpZh));
     for (const recipe::Field& field : recipe::fields()) book->add(fromUtf8(field.help), fromUtf8(field.helpZh));
+    const auto addHelp = [&book](const graph::Document& document, const std::map<std::string, std::string>& helpZh) {
+        for (const graph::HyperParameter& hyper : document.main.hyper)
+            if (const auto found = helpZh.find(hyper.name); found != helpZh.end()) book->add(fromUtf8(hyper.help), fromUtf8(found->second));
+    };
+    for (const library::Entry& entry : library::standard()) addHelp(entry.document, entry.helpZh);
+    for (const library::Template& one : library::templates()) addHelp(one.document, one.helpZh);
     return std::move(*book);
 }
 

@@ -72,7 +72,7 @@ private:
     MessageBook m_book;
 };
 
-/// What ships for Chinese, with the help texts of catalogue and recipe, which problems repeat as hints.
+/// What ships for Chinese, with the help texts of catalogue, recipe, library and templates, which say both languages themselves and which problems repeat as hints.
 MessageBook chineseMessages();
 
 } // namespace celloom::ui

@@ -178,7 +178,7 @@ public:
     static QString callbackError(Data& data) {
         const int line = data.few("line");
         const QString place = line > 0 ? tr("%1, line %2").arg(data.text("callback")).arg(line) : data.text("callback");
-        const QString text = QStringLiteral("%1: %2").arg(place, data.text("message"));
+        const QString text = QStringLiteral("%1: %2").arg(place, said(data.text("message")));
         return data.text("action") == QLatin1String("disable") ? tr("%1 The run goes on without it.").arg(text) : tr("%1 The run saves and ends.").arg(text);
     }
     static QString comparison(Data& data) {

@@ -235,7 +235,7 @@ void PropertyRows::addParameters(const graph::Cell& cell, const LevelBox& box, c
             const graph::Scope scope = m_level.hyper;
             const QString stepName = tr("Change %1 of %2").arg(fromUtf8(param), fromUtf8(cellName)), id = QStringLiteral("param:") + fromUtf8(param);
             if (const graph::ParamValue& now = given == cell.params.end() ? hyper.value : given->second; std::holds_alternative<bool>(now)) {
-                addFlag(fromUtf8(param), id, std::get<bool>(now), fromUtf8(hyper.help), stepName, [=](bool on) {
+                addFlag(fromUtf8(param), id, std::get<bool>(now), said(hyper.help), stepName, [=](bool on) {
                     return GraphEdit([=](graph::Document& document, const graph::GraphName& graph) { return graph::setParam(document, graph, cellName, param, on); });
                 });
                 continue;
@@ -243,7 +243,7 @@ void PropertyRows::addParameters(const graph::Cell& cell, const LevelBox& box, c
             QString remark; // what an expression comes to
             if (given != cell.params.end() && std::holds_alternative<std::string>(given->second))
                 if (const auto value = graph::evaluate(std::get<std::string>(given->second), scope)) remark = QStringLiteral("= ") + fromUtf8(graph::toString(*value));
-            QLineEdit* line = addLine(fromUtf8(param), id, given == cell.params.end() ? QString() : paramText(given->second), fromUtf8(hyper.help), remark, stepName,
+            QLineEdit* line = addLine(fromUtf8(param), id, given == cell.params.end() ? QString() : paramText(given->second), said(hyper.help), remark, stepName,
                                       [=](const QString& text) -> Result<GraphEdit> {
                                           std::optional<graph::ParamValue> value;
                                           if (!text.trimmed().isEmpty()) value = paramFromText(text);
@@ -329,7 +329,7 @@ void PropertyRows::addHyper(const graph::HyperParameter& hyper) {
     graph::Scope scope = m_level.hyper;
     scope.erase(hyper.name);
     QLineEdit* line = addLine(fromUtf8(hyper.name), QStringLiteral("hyper:") + fromUtf8(hyper.name), shown,
-                              fromUtf8(hyper.help), number == shown || number.isEmpty() ? QString() : QStringLiteral("= ") + number,
+                              said(hyper.help), number == shown || number.isEmpty() ? QString() : QStringLiteral("= ") + number,
                               tr("Change %1").arg(fromUtf8(hyper.name)), [hyper, scope](const QString& text) -> Result<GraphEdit> {
                                   if (text.trimmed().isEmpty()) // taken away
                                       return GraphEdit([name = hyper.name](graph::Document& document, const graph::GraphName& graph) { return graph::removeHyper(document, graph, name); });
