@@ -21,27 +21,23 @@ tl::unexpected<Error> cannot(const QString& what, const fs::path& path, const QS
 
 FolderCopy::~FolderCopy() {
     m_isCancelled = true;
-    if (m_thread) m_thread->wait();
 }
 
 void FolderCopy::start(std::vector<fs::path> files, const fs::path& target) {
-    CELLOOM_CHECK(!m_thread);
+    CELLOOM_CHECK(!m_isRunning);
+    m_isRunning = true;
     m_isCancelled = false;
     m_copied = 0;
-    m_thread.reset(QThread::create([this, files = std::move(files), target] {
-        const Result<bool> made = copy(files, target);
-        QMetaObject::invokeMethod(this, [this, made] {
-            m_thread->wait();
-            m_thread.reset();
-            if (!made)
-                Q_EMIT failed(made.error());
-            else if (*made)
-                Q_EMIT finished();
-            else
-                Q_EMIT cancelled();
-        });
-    }));
-    m_thread->start();
+    m_background.run([this, files = std::move(files), target] { return copy(files, target); },
+                     [this](const Result<bool>& made) {
+                         m_isRunning = false;
+                         if (!made)
+                             Q_EMIT failed(made.error());
+                         else if (*made)
+                             Q_EMIT finished();
+                         else
+                             Q_EMIT cancelled();
+                     });
 }
 
 Result<bool> FolderCopy::copy(const std::vector<fs::path>& files, const fs::path& target) {
@@ -83,7 +79,7 @@ Status FolderCopy::copyFile(const fs::path& from, const fs::path& to, std::uint6
         if (piece.isEmpty()) return cannot(tr("The file cannot be read"), from, source.errorString());
         if (target.write(piece) != piece.size()) return cannot(tr("The file cannot be written"), to, target.errorString());
         m_copied += static_cast<std::uint64_t>(piece.size());
-        Q_EMIT progressed(static_cast<double>(m_copied) / static_cast<double>(whole));
+        m_background.tell([this, part = static_cast<double>(m_copied) / static_cast<double>(whole)] { Q_EMIT progressed(part); });
     }
     if (!target.flush()) return cannot(tr("The file cannot be written"), to, target.errorString());
     return {};

@@ -2,13 +2,12 @@
 #pragma once
 
 #include "models/base/result.h"
+#include "ui/common/background.h"
 
 #include <QObject>
-#include <QThread>
 
 #include <atomic>
 #include <filesystem>
-#include <memory>
 #include <vector>
 
 namespace celloom::ui {
@@ -23,7 +22,7 @@ public:
     /// `target` must not be there yet; its parents are made. One copy at a time.
     void start(std::vector<std::filesystem::path> files, const std::filesystem::path& target);
     void cancel() { m_isCancelled = true; }
-    [[nodiscard]] bool isRunning() const { return m_thread != nullptr; }
+    [[nodiscard]] bool isRunning() const { return m_isRunning; }
 
 Q_SIGNALS:
     void progressed(double part); // 0 to 1
@@ -36,9 +35,10 @@ private:
     Result<bool> copy(const std::vector<std::filesystem::path>& files, const std::filesystem::path& target);
     Status copyFile(const std::filesystem::path& from, const std::filesystem::path& to, std::uint64_t whole);
 
-    std::unique_ptr<QThread> m_thread;
+    bool m_isRunning = false;
     std::atomic<bool> m_isCancelled = false;
-    std::uint64_t m_copied = 0; // of the working thread
+    std::uint64_t m_copied = 0; // the background's
+    Background m_background;
 };
 
 } // namespace celloom::ui

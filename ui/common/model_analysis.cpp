@@ -100,18 +100,6 @@ ModelAnalysis analyse(const recipe::Recipe& recipe, const DocumentPtr& edited, A
     return analysis;
 }
 
-ModelAnalyser::ModelAnalyser(QObject* parent) : QObject(parent), m_worker(new QObject) {
-    m_thread.setObjectName(QStringLiteral("celloom-analysis"));
-    m_worker->moveToThread(&m_thread);
-    connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
-    m_thread.start();
-}
-
-ModelAnalyser::~ModelAnalyser() {
-    m_thread.quit();
-    m_thread.wait();
-}
-
 void ModelAnalyser::request(const recipe::Recipe& recipe, const DocumentPtr& edited) {
     ++m_asked;
     if (m_isBusy)
@@ -122,10 +110,8 @@ void ModelAnalyser::request(const recipe::Recipe& recipe, const DocumentPtr& edi
 
 void ModelAnalyser::begin(const Request& request) {
     m_isBusy = true;
-    QMetaObject::invokeMethod(m_worker, [this, request] {
-        auto analysis = std::make_shared<const ModelAnalysis>(analyse(request.recipe, request.edited));
-        QMetaObject::invokeMethod(this, [this, analysis] { finish(analysis); });
-    });
+    m_background.run([request] { return std::make_shared<const ModelAnalysis>(analyse(request.recipe, request.edited)); },
+                     [this](const ModelAnalysisPtr& analysis) { finish(analysis); });
 }
 
 void ModelAnalyser::finish(const ModelAnalysisPtr& analysis) {

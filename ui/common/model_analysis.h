@@ -10,9 +10,9 @@
 #include "models/recipe/precision_summary.h"
 #include "models/recipe/recipe.h"
 #include "models/recipe/rules.h"
+#include "ui/common/background.h"
 
 #include <QObject>
-#include <QThread>
 
 #include <cstdint>
 #include <map>
@@ -57,8 +57,7 @@ ModelAnalysis analyse(const recipe::Recipe& recipe, const DocumentPtr& edited = 
 class ModelAnalyser : public QObject {
     Q_OBJECT
 public:
-    explicit ModelAnalyser(QObject* parent = nullptr);
-    ~ModelAnalyser() override;
+    explicit ModelAnalyser(QObject* parent = nullptr) : QObject(parent) {}
 
     /// Asks for the analysis of this recipe, with a model that was edited in place of its own. Only the newest request is answered.
     void request(const recipe::Recipe& recipe, const DocumentPtr& edited = {});
@@ -70,8 +69,6 @@ Q_SIGNALS:
     void ready(const celloom::ui::ModelAnalysisPtr& analysis);
 
 private:
-    QThread m_thread;
-    QObject* m_worker;
     ModelAnalysisPtr m_latest;
     std::uint64_t m_asked = 0, m_answered = 0;
     bool m_isBusy = false;
@@ -82,6 +79,8 @@ private:
     std::optional<Request> m_waiting;
     void begin(const Request& request);
     void finish(const ModelAnalysisPtr& analysis);
+
+    Background m_background;
 };
 
 } // namespace celloom::ui

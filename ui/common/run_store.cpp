@@ -9,8 +9,8 @@ namespace {
 constexpr int kRowsAtOnce = 50'000; // a delivery stays small enough for the window to stay fluent
 }
 
-/// Lives on the store's thread. Keeps the databases open between reads.
-class RunStoreReader : public QObject {
+/// Keeps the databases open between reads.
+class RunStoreReader {
 public:
     explicit RunStoreReader(store::Workspace workspace) : m_workspace(std::move(workspace)) {}
 
@@ -37,12 +37,10 @@ public:
         m_generation = -1;
     }
 
-    /// One delivery; `more` says that rows are left.
-    RunDelta read(bool& more) {
+    RunDelta read() {
         RunDelta delta;
         delta.folder = m_folder;
-        more = false;
-        if (Status status = readInto(delta, more); !status) delta.error = Format::error(status.error());
+        if (Status status = readInto(delta); !status) delta.error = Format::error(status.error());
         return delta;
     }
 
@@ -54,7 +52,7 @@ private:
         return {};
     }
 
-    Status readInto(RunDelta& delta, bool& more) {
+    Status readInto(RunDelta& delta) {
         if (m_folder.isEmpty()) return {};
         if (!m_reader) {
             const store::RunFolder folder{m_workspace.runs() / toUtf8(m_folder)};
@@ -78,7 +76,7 @@ private:
         if (!metrics.empty()) m_metric = metrics.back().id;
         if (!events.empty()) m_event = events.back().id;
         if (!samples.empty()) m_sample = samples.back().id;
-        more = metrics.size() == kRowsAtOnce || events.size() == kRowsAtOnce || samples.size() == kRowsAtOnce;
+        delta.hasMore = metrics.size() == kRowsAtOnce || events.size() == kRowsAtOnce || samples.size() == kRowsAtOnce;
         delta.metrics = std::move(metrics);
         delta.events = std::move(events);
         delta.samples = std::move(samples);
@@ -93,17 +91,9 @@ private:
 };
 
 RunStore::RunStore(store::Workspace workspace, QObject* parent)
-    : QObject(parent), m_workspace(std::move(workspace)), m_reader(new RunStoreReader(m_workspace)) {
-    m_thread.setObjectName(QStringLiteral("celloom-store"));
-    m_reader->moveToThread(&m_thread);
-    connect(&m_thread, &QThread::finished, m_reader, &QObject::deleteLater);
-    m_thread.start();
-}
+    : QObject(parent), m_workspace(std::move(workspace)), m_reader(std::make_unique<RunStoreReader>(m_workspace)) {}
 
-RunStore::~RunStore() {
-    m_thread.quit();
-    m_thread.wait();
-}
+RunStore::~RunStore() = default;
 
 void RunStore::refreshRuns() {
     if (m_isListing) {
@@ -111,22 +101,20 @@ void RunStore::refreshRuns() {
         return;
     }
     m_isListing = true;
-    QMetaObject::invokeMethod(m_reader, [this, reader = m_reader] {
-        auto runs = reader->runs();
-        QMetaObject::invokeMethod(this, [this, runs = std::move(runs)] {
-            m_isListing = false;
-            if (runs) {
-                Q_EMIT runsLoaded(std::make_shared<const std::vector<store::RunRecord>>(*runs));
-            } else {
-                Q_EMIT failed(Format::error(runs.error()));
-            }
-            if (std::exchange(m_listAgain, false)) refreshRuns();
-        });
-    });
+    m_background.run([reader = m_reader.get()] { return reader->runs(); },
+                     [this](Result<std::vector<store::RunRecord>> runs) {
+                         m_isListing = false;
+                         if (runs) {
+                             Q_EMIT runsLoaded(std::make_shared<const std::vector<store::RunRecord>>(std::move(*runs)));
+                         } else {
+                             Q_EMIT failed(Format::error(runs.error()));
+                         }
+                         if (std::exchange(m_listAgain, false)) refreshRuns();
+                     });
 }
 
 void RunStore::follow(const QString& folder) {
-    QMetaObject::invokeMethod(m_reader, [reader = m_reader, folder] { reader->follow(folder); });
+    m_background.run([reader = m_reader.get(), folder] { reader->follow(folder); });
     poll();
 }
 
@@ -136,39 +124,35 @@ void RunStore::poll() {
         return;
     }
     m_isPolling = true;
-    QMetaObject::invokeMethod(m_reader, [this, reader = m_reader] {
-        bool more = false;
-        auto delta = std::make_shared<const RunDelta>(reader->read(more));
-        QMetaObject::invokeMethod(this, [this, delta, more] {
-            m_isPolling = false;
-            Q_EMIT runRead(delta);
-            if (std::exchange(m_pollAgain, false) || more) poll();
-        });
-    });
+    m_background.run([reader = m_reader.get()] { return std::make_shared<const RunDelta>(reader->read()); },
+                     [this](const RunDeltaPtr& delta) {
+                         m_isPolling = false;
+                         Q_EMIT runRead(delta);
+                         if (std::exchange(m_pollAgain, false) || delta->hasMore) poll();
+                     });
 }
 
 void RunStore::setNote(int number, const QString& note) {
-    QMetaObject::invokeMethod(m_reader, [this, reader = m_reader, number, note] {
-        const Status status = reader->change([&](store::Index& index) { return index.setNote(number, toUtf8(note)); });
-        if (!status) Q_EMIT failed(Format::error(status.error()));
-        QMetaObject::invokeMethod(this, [this] { refreshRuns(); });
-    });
+    change([number, text = toUtf8(note)](store::Index& index) { return index.setNote(number, text); });
 }
 
 void RunStore::setTags(int number, const QString& tags) {
-    QMetaObject::invokeMethod(m_reader, [this, reader = m_reader, number, tags] {
-        const Status status = reader->change([&](store::Index& index) { return index.setTags(number, toUtf8(tags)); });
-        if (!status) Q_EMIT failed(Format::error(status.error()));
-        QMetaObject::invokeMethod(this, [this] { refreshRuns(); });
-    });
+    change([number, text = toUtf8(tags)](store::Index& index) { return index.setTags(number, text); });
+}
+
+void RunStore::change(std::function<Status(store::Index&)> edit) {
+    m_background.run([reader = m_reader.get(), edit = std::move(edit)] { return reader->change(edit); },
+                     [this](const Status& status) {
+                         if (!status) Q_EMIT failed(Format::error(status.error()));
+                         refreshRuns();
+                     });
 }
 
 void RunStore::loadRecipe(const QString& folder) {
-    QMetaObject::invokeMethod(m_reader, [this, workspace = m_workspace, folder] {
-        const store::RunFolder run{workspace.runs() / toUtf8(folder)};
-        const auto text = readFile(run.recipe(), 8u << 20);
-        Q_EMIT recipeLoaded(folder, text ? fromUtf8(*text) : QString(), text ? QString() : Format::error(text.error()));
-    });
+    m_background.run([file = store::RunFolder{m_workspace.runs() / toUtf8(folder)}.recipe()] { return readFile(file, 8u << 20); },
+                     [this, folder](const Result<std::string>& text) {
+                         Q_EMIT recipeLoaded(folder, text ? fromUtf8(*text) : QString(), text ? QString() : Format::error(text.error()));
+                     });
 }
 
 } // namespace celloom::ui

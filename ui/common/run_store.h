@@ -4,11 +4,12 @@
 #include "models/base/result.h"
 #include "models/store/index.h"
 #include "models/store/run_store.h"
+#include "ui/common/background.h"
 
 #include <QObject>
 #include <QString>
-#include <QThread>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct RunDelta {
     std::vector<store::SampleRow> samples;
     store::Progress progress;
     bool hasProgress = false;
+    bool hasMore = false; // rows are left: poll again
     QString error; // why nothing could be read; empty when all is well
 };
 using RunDeltaPtr = std::shared_ptr<const RunDelta>;
@@ -55,11 +57,13 @@ Q_SIGNALS:
     void failed(const QString& error);
 
 private:
+    void change(std::function<Status(store::Index&)> edit);
+
     store::Workspace m_workspace;
-    QThread m_thread;
-    RunStoreReader* m_reader;
+    std::unique_ptr<RunStoreReader> m_reader; // used by the background alone
     bool m_isListing = false, m_listAgain = false;
     bool m_isPolling = false, m_pollAgain = false;
+    Background m_background;
 };
 
 } // namespace celloom::ui

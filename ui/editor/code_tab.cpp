@@ -14,12 +14,10 @@
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QKeyEvent>
-#include <QPointer>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QSettings>
 #include <QTextBlock>
-#include <QThreadPool>
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -182,12 +180,10 @@ void CodeTab::write() {
         show(code::Code{});
         return;
     }
-    QThreadPool::globalInstance()->start([tab = QPointer<CodeTab>(this), number, document = m_document, dialect = m_dialect] {
-        auto written = std::make_shared<Result<code::Code>>(code::write(*document, dialect));
-        QMetaObject::invokeMethod(qApp, [tab, number, written] {
-            if (tab && number == tab->m_number && !tab->m_isEditing) tab->show(*written);
-        });
-    });
+    m_background.run([document = m_document, dialect = m_dialect] { return code::write(*document, dialect); },
+                     [this, number](const Result<code::Code>& written) {
+                         if (number == m_number && !m_isEditing) show(written);
+                     });
 }
 
 /// The cursor and what one looks at stay where they were.

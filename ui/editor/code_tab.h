@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/code/code.h"
+#include "ui/common/background.h"
 #include "ui/common/texts.h"
 #include "ui/editor/code_import.h"
 
@@ -87,6 +88,7 @@ private:
     Target m_target = Target::Model;
     int m_number = 0; // of the newest request
     Texts m_texts;
+    Background m_background;
 };
 
 } // namespace celloom::ui

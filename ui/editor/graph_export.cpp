@@ -7,16 +7,13 @@
 
 #include <QBuffer>
 #include <QComboBox>
-#include <QCoreApplication>
 #include <QDialogButtonBox>
 #include <QFileDialog>
 #include <QFormLayout>
 #include <QGraphicsScene>
 #include <QPainter>
-#include <QPointer>
 #include <QPushButton>
 #include <QSvgGenerator>
-#include <QThreadPool>
 #include <QVBoxLayout>
 
 #include <cmath>
@@ -159,18 +156,17 @@ void ExportDialog::write(const QString& path) {
         return;
     }
     m_save->setEnabled(false);
-    const QPointer<ExportDialog> self(this);
-    QThreadPool::globalInstance()->start([self, path, image = *image] { // packing takes its time
-        QBuffer bytes;
-        const bool isPacked = bytes.open(QIODevice::WriteOnly) && image.save(&bytes, "PNG");
-        const Status status = isPacked ? writeBytes(path, bytes.data()) : fail("The picture could not be packed as PNG.", "Try a smaller scale.");
-        QMetaObject::invokeMethod(qApp, [self, path, status] {
-            if (!self) return;
-            if (status) Q_EMIT self->saved(path);
-            else Q_EMIT self->failed(status.error());
-            self->accept();
+    m_background.run(
+        [path, image = *image] { // packing takes its time
+            QBuffer bytes;
+            const bool isPacked = bytes.open(QIODevice::WriteOnly) && image.save(&bytes, "PNG");
+            return isPacked ? writeBytes(path, bytes.data()) : fail("The picture could not be packed as PNG.", "Try a smaller scale.");
+        },
+        [this, path](const Status& status) {
+            if (status) Q_EMIT saved(path);
+            else Q_EMIT failed(status.error());
+            accept();
         });
-    });
 }
 
 } // namespace celloom::ui

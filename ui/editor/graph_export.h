@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/base/result.h"
+#include "ui/common/background.h"
 #include "ui/common/texts.h"
 
 #include <QDialog>
@@ -63,6 +64,7 @@ private:
     QComboBox* m_format;
     QLabel* m_about;
     QPushButton* m_save;
+    Background m_background;
 };
 
 } // namespace celloom::ui

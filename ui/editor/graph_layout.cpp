@@ -407,20 +407,11 @@ int arrangeForParent() {
 
 // ---- the layouter ----
 
-GraphLayouter::GraphLayouter(QString helper, QObject* parent) : QObject(parent), m_helper(std::move(helper)), m_worker(new QObject) {
-    m_thread.setObjectName(QStringLiteral("celloom-layout"));
-    m_worker->moveToThread(&m_thread);
-    connect(&m_thread, &QThread::finished, m_worker, &QObject::deleteLater);
-    m_thread.start();
-}
+GraphLayouter::GraphLayouter(QString helper, QObject* parent) : QObject(parent), m_helper(std::move(helper)) {}
 
 GraphLayouter::~GraphLayouter() {
     endHelper();
     for (QProcess* process : findChildren<QProcess*>()) process->waitForFinished(kMostWaitMs); // killed: as good as gone
-    m_thread.quit();
-    if (m_thread.wait(kMostWaitMs)) return;
-    m_thread.terminate(); // Graphviz has no way to stop; the program is ending
-    m_thread.wait();
 }
 
 void GraphLayouter::request(LayoutInput input) {
@@ -438,15 +429,13 @@ void GraphLayouter::answer(const LayoutResultPtr& result) {
 
 void GraphLayouter::runOnThread(std::uint64_t number, const std::shared_ptr<const LayoutInput>& input) {
     m_isWorking = true;
-    QMetaObject::invokeMethod(m_worker, [this, number, input] {
-        auto result = std::make_shared<const LayoutResult>(arrangeByGraphviz(*input));
-        QMetaObject::invokeMethod(this, [this, number, result] {
-            m_isWorking = false;
-            if (!m_isBusy || m_process) return;
-            if (number == m_number) answer(result);
-            else runOnThread(m_number, m_input);
-        });
-    });
+    m_background.run([input] { return std::make_shared<const LayoutResult>(arrangeByGraphviz(*input)); },
+                     [this, number](const LayoutResultPtr& result) {
+                         m_isWorking = false;
+                         if (!m_isBusy || m_process) return;
+                         if (number == m_number) answer(result);
+                         else runOnThread(m_number, m_input);
+                     });
 }
 
 void GraphLayouter::runHelper() {

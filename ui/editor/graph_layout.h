@@ -1,13 +1,14 @@
 // Positions and curves for a graph's boxes, by Graphviz, away from the window's thread. Knows no graph document: boxes and arrows only.
 #pragma once
 
+#include "ui/common/background.h"
+
 #include <QObject>
 #include <QPainterPath>
 #include <QPointF>
 #include <QRectF>
 #include <QSizeF>
 #include <QString>
-#include <QThread>
 
 #include <cstdint>
 #include <memory>
@@ -73,12 +74,11 @@ private:
 
     QString m_helper;
     QProcess* m_process = nullptr;
-    QThread m_thread;
-    QObject* m_worker;
     std::uint64_t m_number = 0; // of the newest request
     bool m_isBusy = false;      // the newest request is not answered
     bool m_isWorking = false;   // the thread is at work, perhaps on an older one: it is not stopped, only not listened to
     std::shared_ptr<const LayoutInput> m_input;
+    Background m_background;
 };
 
 } // namespace celloom::ui

@@ -10,9 +10,6 @@
 #include "ui/editor/problems_tab.h"
 #include "ui/shell/services.h"
 
-#include <QCoreApplication>
-#include <QPointer>
-#include <QThreadPool>
 
 #include <algorithm>
 #include <map>
@@ -183,12 +180,12 @@ void Insight::findFixes() {
     m_fixedDocument = m_services.model.snapshot();
     if (!m_isEditable || m_shown.empty() || !m_analysis) return;
     m_isGivenUp = std::make_shared<std::atomic<bool>>(false);
-    QThreadPool::globalInstance()->start([panel = QPointer<Insight>(this), analysis = m_analysis, problems = m_shown, isGivenUp = m_isGivenUp] {
+    m_background.run([this, analysis = m_analysis, problems = m_shown, isGivenUp = m_isGivenUp] {
         for (std::size_t row = 0; row < problems.size() && row < kMostMended && !isGivenUp->load(); ++row) {
             auto fixes = graph::fixesFor(analysis->document, problems[row], analysis->overrides);
             if (fixes.empty()) continue;
-            QMetaObject::invokeMethod(qApp, [panel, isGivenUp, row, fixes] {
-                if (panel && !isGivenUp->load()) panel->m_problems->setRemedies(row, panel->remediesOf(fixes));
+            m_background.tell([this, isGivenUp, row, fixes = std::move(fixes)] {
+                if (!isGivenUp->load()) m_problems->setRemedies(row, remediesOf(fixes));
             });
         }
     });
@@ -213,19 +210,15 @@ void Insight::checkMemory() {
                               .arg(Format::bytes(static_cast<double>(needed)), Format::bytes(static_cast<double>(free))),
                           tr("Smaller batches, accumulated, give the same steps."), tr("Train"), {}, {}, QStringLiteral("train.batch_size")};
     refreshProblems();
-    QThreadPool::globalInstance()->start([panel = QPointer<Insight>(this), analysis = m_analysis, recipe, free] {
-        const auto fit = recipe::fitMemory(recipe, analysis->expansion.model, free);
-        if (!fit) return;
-        QMetaObject::invokeMethod(qApp, [panel, analysis, fit] {
-            if (!panel || panel->m_analysis != analysis || !panel->m_memory) return;
-            panel->m_memory->remedies = {{tr("Accumulate %1 × batch %2").arg(fit->accumulation).arg(fit->batch), [panel, fit] {
-                                              if (!panel) return;
-                                              panel->m_services.recipe.setValue(QStringLiteral("train.accumulation"), fit->accumulation);
-                                              panel->m_services.recipe.setValue(QStringLiteral("train.batch_size"), fit->batch);
-                                          }}};
-            panel->refreshProblems();
-        });
-    });
+    m_background.run([analysis = m_analysis, recipe, free] { return recipe::fitMemory(recipe, analysis->expansion.model, free); },
+                     [this, analysis = m_analysis](const auto& fit) {
+                         if (!fit || m_analysis != analysis || !m_memory) return;
+                         m_memory->remedies = {{tr("Accumulate %1 × batch %2").arg(fit->accumulation).arg(fit->batch), [this, fit = *fit] {
+                                                    m_services.recipe.setValue(QStringLiteral("train.accumulation"), fit.accumulation);
+                                                    m_services.recipe.setValue(QStringLiteral("train.batch_size"), fit.batch);
+                                                }}};
+                         refreshProblems();
+                     });
 }
 
 std::vector<Remedy> Insight::remediesOf(const std::vector<graph::Fix>& fixes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/graph/fixes.h"
+#include "ui/common/background.h"
 #include "ui/common/model_analysis.h"
 #include "ui/editor/bottom_panel.h"
 #include "ui/editor/code_tab.h"
@@ -65,6 +66,7 @@ private:
     std::optional<ProblemRow> m_memory; // the run needs more than there is
     bool m_isEditable = false;
     Texts m_texts;
+    Background m_background;
 };
 
 /// What a button says that carries the fix out: "Wire norm.out to lm_head.x".

@@ -3,6 +3,7 @@
 
 #include "models/graph/comparison.h"
 #include "models/library/update.h"
+#include "ui/common/background.h"
 #include "ui/editor/model_level.h"
 #include "ui/editor/property_rows.h"
 #include "ui/editor/graph_view.h"
@@ -224,6 +225,7 @@ private:
     QTimer* m_analysisTimer;
     bool m_fitNext = true;
     std::optional<QPointF> m_insertAt; // where the next cell from the palette goes
+    Background m_background;
 };
 
 } // namespace celloom::ui

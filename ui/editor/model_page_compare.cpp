@@ -13,12 +13,10 @@
 #include "ui/shell/services.h"
 
 #include <QAction>
-#include <QCoreApplication>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMenu>
 #include <QShortcut>
-#include <QThreadPool>
 #include <QToolButton>
 
 #include <deque>
@@ -86,16 +84,13 @@ void ModelPage::fillCompareMenu(QMenu* menu) {
 }
 
 void ModelPage::compareWithFile(const QString& source, const QString& name) {
-    const QPointer<ModelPage> page(this);
     const QPointer<ModelDocument> model(&m_services.model.current());
-    QThreadPool::globalInstance()->start([page, model, source, name] { // a folder may lie on a slow disk
-        const auto document = families::openModel(source.toStdString());
-        QMetaObject::invokeMethod(qApp, [page, model, document, source, name] {
-            if (!page || !model || model != &page->m_services.model.current()) return;
-            if (!document) page->m_notice->show(Notice::Level::Error, tr("%1 cannot be compared with.").arg(source) + QLatin1Char('\n') + Format::error(document.error()));
-            else page->compareWith(std::make_shared<const graph::Document>(*document), name);
-        });
-    });
+    m_background.run([source] { return families::openModel(source.toStdString()); }, // a folder may lie on a slow disk
+                     [this, model, source, name](const Result<graph::Document>& document) {
+                         if (!model || model != &m_services.model.current()) return;
+                         if (!document) m_notice->show(Notice::Level::Error, tr("%1 cannot be compared with.").arg(source) + QLatin1Char('\n') + Format::error(document.error()));
+                         else compareWith(std::make_shared<const graph::Document>(*document), name);
+                     });
 }
 
 void ModelPage::compareWith(const DocumentPtr& other, const QString& name) {

@@ -17,7 +17,6 @@
 #include "ui/shell/notice.h"
 #include "ui/shell/services.h"
 
-#include <QCoreApplication>
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -25,7 +24,6 @@
 #include <QScopedValueRollback>
 #include <QSettings>
 #include <QStackedWidget>
-#include <QThreadPool>
 #include <QTimer>
 
 #include <algorithm>
@@ -449,16 +447,17 @@ void ModelPage::open(const QString& path) {
         return;
     }
     const int number = ++m_openings;
-    const QPointer<ModelPage> page(this);
-    QThreadPool::globalInstance()->start([page, number, path] { // a folder may lie on a slow disk
-        auto document = families::openModel(path.toStdString());
-        if (document && !path.endsWith(kEnding)) { // a graph that is not finished yet may well be opened; a config.json that gives none may not
-            if (const graph::Expansion expansion = graph::expand(*document); !expansion.ok()) document = tl::unexpected(expansion.firstError());
-        }
-        QMetaObject::invokeMethod(qApp, [page, number, path, document] {
-            if (page && number == page->m_openings) page->finishOpening(path, document);
+    m_background.run(
+        [path] { // a folder may lie on a slow disk
+            auto document = families::openModel(path.toStdString());
+            if (document && !path.endsWith(kEnding)) { // a graph that is not finished yet may well be opened; a config.json that gives none may not
+                if (const graph::Expansion expansion = graph::expand(*document); !expansion.ok()) document = tl::unexpected(expansion.firstError());
+            }
+            return document;
+        },
+        [this, number, path](const Result<graph::Document>& document) {
+            if (number == m_openings) finishOpening(path, document);
         });
-    });
 }
 
 void ModelPage::finishOpening(const QString& path, Result<graph::Document> document) {

@@ -4,9 +4,6 @@
 #include "models/graph/json.h"
 #include "ui/common/format.h"
 
-#include <QCoreApplication>
-#include <QPointer>
-
 #include <algorithm>
 
 namespace celloom::ui {
@@ -49,12 +46,7 @@ Result<graph::Document> wrapScript(const graph::Document& document, const graph:
 }
 
 MyCells::MyCells(const std::filesystem::path& workspace, QObject* parent) : QObject(parent), m_library(workspace) {
-    m_worker.setMaxThreadCount(1);
     refresh();
-}
-
-MyCells::~MyCells() {
-    m_worker.waitForDone();
 }
 
 QString MyCells::keyOf(const std::string& name) {
@@ -71,53 +63,38 @@ const library::Entry* MyCells::findByKey(const QString& key) const {
 }
 
 void MyCells::refresh() {
-    const QPointer<MyCells> self(this);
-    m_worker.start([self, library = m_library] {
-        const library::Listing listing = library.list();
-        QMetaObject::invokeMethod(qApp, [self, listing] {
-            if (!self) return;
-            self->m_entries = listing.entries;
-            Q_EMIT self->changed();
-        });
-    });
+    m_background.run([library = m_library] { return library.list(); },
+                     [this](library::Listing listing) {
+                         m_entries = std::move(listing.entries);
+                         Q_EMIT changed();
+                     });
 }
 
 void MyCells::save(graph::Document document, const std::string& composite, const std::string& name, const std::string& note,
                    const std::function<void(const Result<library::Saved>&)>& done) {
     CELLOOM_CHECK(document.composites.contains(composite));
     document.composites[composite].note = note;
-    const QPointer<MyCells> self(this);
-    m_worker.start([self, library = m_library, document = std::move(document), composite, name, done] {
-        const Result<library::Saved> saved = library.save(document, composite, name);
-        QMetaObject::invokeMethod(qApp, [self, saved, done] {
-            if (!self) return;
-            self->refresh();
-            done(saved);
-        });
-    });
+    m_background.run([library = m_library, document = std::move(document), composite, name] { return library.save(document, composite, name); },
+                     [this, done](const Result<library::Saved>& saved) {
+                         refresh();
+                         done(saved);
+                     });
 }
 
 void MyCells::remove(const std::string& name, const std::function<void(const Status&)>& done) {
-    const QPointer<MyCells> self(this);
-    m_worker.start([self, library = m_library, name, done] {
-        const Status status = library.remove(name);
-        QMetaObject::invokeMethod(qApp, [self, status, done] {
-            if (!self) return;
-            self->refresh();
-            done(status);
-        });
-    });
+    m_background.run([library = m_library, name] { return library.remove(name); },
+                     [this, done](const Status& status) {
+                         refresh();
+                         done(status);
+                     });
 }
 
 void MyCells::compare(const DocumentPtr& document) {
     m_comparing = document;
-    const QPointer<MyCells> self(this);
-    m_worker.start([self, library = m_library, document] {
-        const auto copies = library::compare(*document, &library);
-        QMetaObject::invokeMethod(qApp, [self, document, copies] {
-            if (self && self->m_comparing == document) Q_EMIT self->compared(document, copies);
-        });
-    });
+    m_background.run([library = m_library, document] { return library::compare(*document, &library); },
+                     [this, document](const std::vector<library::CopyStatus>& copies) {
+                         if (m_comparing == document) Q_EMIT compared(document, copies);
+                     });
 }
 
 } // namespace celloom::ui

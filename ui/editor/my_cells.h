@@ -5,11 +5,11 @@
 #include "models/graph/expression.h"
 #include "models/library/update.h"
 #include "models/library/workspace_library.h"
+#include "ui/common/background.h"
 #include "ui/common/model_analysis.h"
 
 #include <QObject>
 #include <QString>
-#include <QThreadPool>
 
 #include <functional>
 #include <vector>
@@ -24,8 +24,6 @@ class MyCells : public QObject {
     Q_OBJECT
 public:
     explicit MyCells(const std::filesystem::path& workspace, QObject* parent = nullptr);
-    /// Waits for what is being written.
-    ~MyCells() override;
 
     /// The key under which the palette inserts an entry: what a composite of the document with the same name cannot be mistaken for.
     static QString keyOf(const std::string& name);
@@ -49,8 +47,8 @@ Q_SIGNALS:
 private:
     library::WorkspaceLibrary m_library;
     std::vector<library::Entry> m_entries;
-    QThreadPool m_worker; // one thread
     DocumentPtr m_comparing;
+    Background m_background;
 };
 
 } // namespace celloom::ui

@@ -30,12 +30,11 @@ const QString kCells = QStringLiteral(".cells.json"), kAbout = QStringLiteral(".
 } // namespace
 
 Recovery::Recovery(const QString& root) : m_root(root) {
-    m_writer.setMaxThreadCount(1);
     if (isKept()) clearAway();
 }
 
 Recovery::~Recovery() {
-    m_writer.waitForDone();
+    m_writer.reset();
     if (m_lock < 0) return;
     QFile::remove(m_folder + QLatin1Char('/') + kLockName);
     QDir().rmdir(m_folder); // only where nothing is kept any more
@@ -69,7 +68,7 @@ void Recovery::clearAway() const {
 void Recovery::write(const QString& name, const DocumentPtr& document, const QJsonObject& about) {
     if (!isKept() || !document || !prepare()) return;
     const QString path = m_folder + QLatin1Char('/') + name;
-    m_writer.start([path, document, about] {
+    m_writer->run([path, document, about] {
         const QByteArray text = QJsonDocument(about).toJson();
         if (writeFileAtomically(toPath(path + kCells), graph::toJson(*document)))
             (void)writeFileAtomically(toPath(path + kAbout), std::string(text.constData(), static_cast<std::size_t>(text.size())));
@@ -78,7 +77,7 @@ void Recovery::write(const QString& name, const DocumentPtr& document, const QJs
 
 void Recovery::remove(const QString& name) {
     if (m_lock < 0) return; // nothing was ever written
-    m_writer.start([path = m_folder + QLatin1Char('/') + name] {
+    m_writer->run([path = m_folder + QLatin1Char('/') + name] {
         QFile::remove(path + kAbout);
         QFile::remove(path + kCells);
     });

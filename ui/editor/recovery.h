@@ -2,12 +2,13 @@
 #pragma once
 
 #include "models/graph/document.h"
+#include "ui/common/background.h"
 #include "ui/common/model_analysis.h"
 
 #include <QJsonObject>
 #include <QString>
-#include <QThreadPool>
 
+#include <memory>
 #include <vector>
 
 namespace celloom::ui {
@@ -45,7 +46,7 @@ private:
 
     QString m_root, m_folder; // of all windows; of this one, once it is made
     int m_lock = -1;
-    QThreadPool m_writer; // one thread
+    std::unique_ptr<Background> m_writer = std::make_unique<Background>();
 };
 
 } // namespace celloom::ui

@@ -11,9 +11,7 @@
 #include <QEvent>
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QPointer>
 #include <QPushButton>
-#include <QThreadPool>
 
 #include <map>
 
@@ -75,29 +73,27 @@ WeightsBar::WeightsBar(Theme& theme, QWidget* parent) : QFrame(parent), m_theme(
     m_texts.add([this] { refresh(); });
 }
 
+std::shared_ptr<const WeightsBar::Folder> WeightsBar::readFolder(const QString& path) {
+    const auto contents = families::folderContents(toPath(path));
+    auto document = families::openModel(pathText(contents.path).toStdString());
+    if (!document) return nullptr;
+    graph::Expansion expansion = graph::expand(*document);
+    if (!expansion.ok()) return nullptr;
+    return std::make_shared<const Folder>(Folder{std::move(expansion.model), !contents.weights.empty(), contents.hasTokenizer});
+}
+
 void WeightsBar::setFolder(const QString& folder, bool areUsed) {
     m_areUsed = areUsed;
     if (folder != m_path) {
         m_path = folder;
         m_folder = nullptr;
-        const QPointer<WeightsBar> bar(this);
         if (!folder.isEmpty())
-            QThreadPool::globalInstance()->start([bar, folder] { // may lie on a slow disk
-                auto read = std::make_shared<Folder>();
-                const auto contents = families::folderContents(toPath(folder));
-                read->hasWeights = !contents.weights.empty();
-                read->hasTokenizer = contents.hasTokenizer;
-                auto document = families::openModel(pathText(contents.path).toStdString());
-                graph::Expansion expansion;
-                if (document) expansion = graph::expand(*document);
-                const bool isModel = document && expansion.ok();
-                if (isModel) read->model = std::move(expansion.model);
-                QMetaObject::invokeMethod(qApp, [bar, folder, read, isModel] {
-                    if (!bar || bar->m_path != folder) return;
-                    bar->m_folder = isModel ? read : nullptr;
-                    bar->refresh();
-                });
-            });
+            m_background.run([folder] { return readFolder(folder); },
+                             [this, folder](std::shared_ptr<const Folder> read) {
+                                 if (m_path != folder) return;
+                                 m_folder = std::move(read);
+                                 refresh();
+                             });
     }
     refresh();
 }

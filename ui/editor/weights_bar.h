@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/graph/expand.h"
+#include "ui/common/background.h"
 #include "ui/common/model_analysis.h"
 #include "ui/common/texts.h"
 
@@ -53,6 +54,8 @@ private:
         bool hasWeights = false, hasTokenizer = false;
     };
     void refresh();
+    /// From the background; null where it is no model.
+    static std::shared_ptr<const Folder> readFolder(const QString& path);
     [[nodiscard]] QString listed(const WeightsFit& fit) const;
 
     Theme& m_theme;
@@ -64,6 +67,7 @@ private:
     bool m_areUsed = false;
     std::shared_ptr<const Folder> m_folder; // null while it is read, and where it is no model
     ModelAnalysisPtr m_analysis;
+    Background m_background;
 };
 
 } // namespace celloom::ui
