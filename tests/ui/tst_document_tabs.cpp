@@ -10,8 +10,10 @@
 #include "ui/shell/notice.h"
 
 #include <QClipboard>
+#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMessageBox>
 #include <QPushButton>
 #include <QTabBar>
 #include <QTest>
@@ -72,6 +74,7 @@ struct Tabs {
         if (file.open(QIODevice::WriteOnly)) file.write(QByteArray::fromStdString(graph::toJson(document)));
         return path;
     }
+    QString said() const { return page.findChild<Notice*>()->findChildren<QLabel*>().at(1)->text(); }
     UnsavedDialog* question() const { return page.findChild<UnsavedDialog*>(); }
     void answer(const QString& text) {
         QTRY_VERIFY(question());
@@ -219,8 +222,102 @@ private Q_SLOTS:
         tabs.page.leaveAll([&] { isLeft = true; });
         tabs.answer(QStringLiteral("Discard all"));
         QVERIFY(isLeft);
-        QVERIFY(tabs.models.modified().empty());
+        QVERIFY(tabs.models.onlyHere().empty());
         QCOMPARE(graph::loadDocument(file.toStdString())->main.cells.size(), std::size_t(1));
+    }
+
+    void whatChangesOutsideIsReadAgainWhenOneComesBack() {
+        Tabs tabs;
+        QTRY_VERIFY(tabs.isSettled());
+        const QString file = tabs.write(QStringLiteral("mine"), "one");
+        tabs.page.open(file);
+        QTRY_COMPARE(tabs.source(), file);
+        tabs.begin();
+        tabs.write(QStringLiteral("mine"), "other");
+        tabs.key(Qt::Key_Tab, Qt::ControlModifier | Qt::ShiftModifier);
+        QCOMPARE(tabs.source(), file);
+        QVERIFY(graph::findCell(tabs.models.snapshot()->main, "other"));
+        QVERIFY(!tabs.models.isModified());
+        QVERIFY(tabs.said().contains(QStringLiteral("was read again")));
+        tabs.key(Qt::Key_Z);
+        QVERIFY(graph::findCell(tabs.models.snapshot()->main, "one"));
+        // With edits of one's own it is only said.
+        tabs.write(QStringLiteral("mine"), "third");
+        QEvent activated(QEvent::ActivationChange); // one was in another window
+        QApplication::sendEvent(&tabs.page, &activated);
+        QVERIFY(tabs.said().contains(QStringLiteral("unsaved edits here")));
+        QVERIFY(graph::findCell(tabs.models.snapshot()->main, "one"));
+        auto* again = tabs.page.findChild<Notice*>()->findChild<QPushButton*>();
+        QCOMPARE(again->text(), QStringLiteral("Read the file again"));
+        QTest::mouseClick(again, Qt::LeftButton);
+        QVERIFY(graph::findCell(tabs.models.snapshot()->main, "third"));
+        QFile broken(file);
+        QVERIFY(broken.open(QIODevice::WriteOnly) && broken.write("{") == 1);
+        broken.close();
+        QApplication::sendEvent(&tabs.page, &activated);
+        QVERIFY(tabs.said().contains(QStringLiteral("cannot be read")));
+        QVERIFY(graph::findCell(tabs.models.snapshot()->main, "third"));
+    }
+
+    void savingAsksBeforeItReplacesWhatSomebodyElseWrote() {
+        Tabs tabs;
+        QTRY_VERIFY(tabs.isSettled());
+        const QString file = tabs.write(QStringLiteral("mine"), "one");
+        const auto onDisk = [&] { return QString::fromStdString(graph::loadDocument(file.toStdString())->main.cells.front().name); };
+        tabs.page.open(file);
+        QTRY_COMPARE(tabs.source(), file);
+        tabs.insert(QStringLiteral("relu"));
+        tabs.write(QStringLiteral("mine"), "other");
+        const auto answer = [&](const QString& text) {
+            QTRY_VERIFY(tabs.page.findChild<QMessageBox*>());
+            for (auto* button : tabs.page.findChild<QMessageBox*>()->findChildren<QPushButton*>())
+                if (button->text() == text) QTest::mouseClick(button, Qt::LeftButton);
+            QTRY_VERIFY(!tabs.page.findChild<QMessageBox*>());
+            QVERIFY(QTest::qWaitForWindowActive(&tabs.page));
+        };
+        bool isSaved = false;
+        tabs.page.save([&] { isSaved = true; }); // as a run does first
+        answer(QStringLiteral("Cancel"));
+        QVERIFY(!isSaved && tabs.models.isModified());
+        QCOMPARE(onDisk(), QStringLiteral("other"));
+        tabs.page.save([&] { isSaved = true; });
+        answer(QStringLiteral("Save over it"));
+        QVERIFY(isSaved && !tabs.models.isModified());
+        QCOMPARE(onDisk(), QStringLiteral("one"));
+        isSaved = false;
+        tabs.insert(QStringLiteral("tanh"));
+        tabs.page.save([&] { isSaved = true; }); // nobody else was there
+        QVERIFY(isSaved && !tabs.page.findChild<QMessageBox*>());
+        tabs.insert(QStringLiteral("gelu"));
+        tabs.write(QStringLiteral("mine"), "fourth");
+        tabs.page.save();
+        answer(QStringLiteral("Read the file again"));
+        QVERIFY(graph::findCell(tabs.models.snapshot()->main, "fourth"));
+        QVERIFY(!tabs.models.isModified());
+        tabs.key(Qt::Key_Z);
+        QVERIFY(tabs.models.snapshot()->main.cells.size() > 1); // what was here
+    }
+
+    void aModelWhoseFileIsGoneIsNotClosedUnasked() {
+        Tabs tabs;
+        QTRY_VERIFY(tabs.isSettled());
+        const QString file = tabs.write(QStringLiteral("mine"), "one");
+        tabs.page.open(file);
+        QTRY_COMPARE(tabs.source(), file);
+        QVERIFY(QFile::remove(file));
+        tabs.key(Qt::Key_W);
+        tabs.answer(QStringLiteral("Cancel"));
+        QTRY_VERIFY(!tabs.question());
+        QCOMPARE(tabs.source(), file);
+        bool isLeft = false;
+        tabs.page.leaveAll([&] { isLeft = true; });
+        tabs.answer(QStringLiteral("Save"));
+        QVERIFY(isLeft && QFile::exists(file));
+        QVERIFY(QFile::remove(file));
+        isLeft = false;
+        tabs.page.leaveAll([&] { isLeft = true; });
+        tabs.answer(QStringLiteral("Discard"));
+        QVERIFY(isLeft && tabs.models.onlyHere().empty()); // the window may go
     }
 
     void cellsAreCopiedFromTabToTab() {

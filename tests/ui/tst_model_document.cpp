@@ -129,7 +129,7 @@ private Q_SLOTS:
         QCOMPARE(models[1]->snapshot()->main.cells[1].name, std::string("d"));
         QVERIFY(kept(2)); // until they are saved or given up
         for (ModelDocument* model : models) model->discard();
-        QVERIFY(next.modified().empty());
+        QVERIFY(next.onlyHere().empty());
         QTRY_VERIFY(kept(0));
         QVERIFY(OpenModels(recovery).left().empty());
     }
@@ -159,6 +159,52 @@ private Q_SLOTS:
             file.write("{\"format\": \"cell");
         }
         QVERIFY(OpenModels(folder.path()).left().empty());
+    }
+
+    void aFileThatWasChangedOutsideIsNoticed() {
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("m.cells.json"));
+        const auto writeOutside = [&](const graph::Document& document, const char* space) {
+            QFile file(path);
+            QVERIFY(file.open(QIODevice::WriteOnly));
+            file.write(QByteArray::fromStdString(graph::toJson(document)) + space);
+        };
+        ModelDocument model;
+        model.take(two(), QStringLiteral("two"));
+        QCOMPARE(model.onDisk(), OnDisk::Same); // no file of its own
+        QVERIFY(model.save(path));
+        QCOMPARE(model.onDisk(), OnDisk::Same);
+        writeOutside(*model.snapshot(), "\n\n"); // other bytes, the same model
+        QCOMPARE(model.onDisk(), OnDisk::Same);
+        graph::Document other = two();
+        other.main.note = "somebody else's";
+        writeOutside(other, "");
+        QCOMPARE(model.onDisk(), OnDisk::Changed);
+        const QJsonObject about = model.about();
+        model.takeChanged(*graph::loadDocument(path.toStdString()));
+        QCOMPARE(model.onDisk(), OnDisk::Same);
+        QVERIFY(!model.isModified());
+        QCOMPARE(model.undoStack().undoText(), QStringLiteral("Read the file again"));
+        model.undoStack().undo();
+        QVERIFY(model.snapshot()->main.note.empty() && model.isModified());
+
+        ModelDocument recovered; // its edits were made to what the file held before
+        recovered.takeRecovered(two(), about);
+        QCOMPARE(recovered.onDisk(), OnDisk::Changed);
+        ModelDocument onTop;
+        onTop.take(other, path, path);
+        QCOMPARE(onTop.onDisk(), OnDisk::Same);
+        onTop.restore(two(), about);
+        QCOMPARE(onTop.onDisk(), OnDisk::Changed);
+        QVERIFY(onTop.save(path));
+        QCOMPARE(onTop.onDisk(), OnDisk::Same);
+
+        QVERIFY(!onTop.isOnlyHere());
+        QVERIFY(QFile::remove(path));
+        QCOMPARE(onTop.onDisk(), OnDisk::Gone);
+        QVERIFY(onTop.isOnlyHere());
+        onTop.discard(); // its loss was agreed to
+        QVERIFY(!onTop.isOnlyHere());
     }
 
     void aSourceMeansTheSameHoweverItIsWritten() {

@@ -78,7 +78,7 @@ int look(const QString& workspace) {
     auto* notice = window.page->findChild<Notice*>(QStringLiteral("left over"));
     if (!QTest::qWaitFor([&] { return notice->isVisible(); }, 20000)) return 1;
     QTest::mouseClick(notice->findChild<QPushButton*>(), Qt::LeftButton);
-    for (const ModelDocument* model : window.models().modified()) {
+    for (const ModelDocument* model : window.models().onlyHere()) {
         tell(QStringLiteral("model %1 %2").arg(model->source()).arg(model->snapshot()->main.cells.size()));
         QFile kept(workspace + QLatin1Char('/') + QFileInfo(model->source()).fileName() + QStringLiteral(".found"));
         if (kept.open(QIODevice::WriteOnly)) kept.write(QByteArray::fromStdString(graph::toJson(*model->snapshot())));

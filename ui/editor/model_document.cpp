@@ -7,6 +7,8 @@
 #include "ui/common/format.h"
 #include "ui/editor/recovery.h"
 
+#include <QCryptographicHash>
+#include <QDateTime>
 #include <QFileInfo>
 #include <QJsonArray>
 #include <QRegularExpression>
@@ -20,11 +22,16 @@ namespace {
 
 constexpr int kMostSteps = 1000;
 const QString kEnding = QStringLiteral(".cells.json");
+const QString kFileHash = QStringLiteral("file_sha256");
 
 /// What a model is called that lies there.
 QString nameOf(const QFileInfo& file) {
     if (file.fileName() == QLatin1String("config.json") || file.fileName() == QLatin1String("model.cells.json")) return QFileInfo(file.path()).fileName();
     return file.fileName().endsWith(kEnding) ? file.fileName().chopped(kEnding.size()) : file.fileName();
+}
+
+QByteArray hashOf(const graph::Document& document) {
+    return QCryptographicHash::hash(QByteArray::fromStdString(graph::toJson(document)), QCryptographicHash::Sha256).toHex();
 }
 
 } // namespace
@@ -119,6 +126,8 @@ void ModelDocument::begin(DocumentPtr document, const QString& source, const QSt
     m_isUntitled = isUntitled;
     m_undo.clear();
     m_recoveryTimer->stop();
+    m_fileHash.clear();
+    if (m_document && !m_filePath.isEmpty()) keepFileState(*m_document);
     Q_EMIT replaced();
     Q_EMIT titleChanged();
 }
@@ -135,13 +144,44 @@ void ModelDocument::takeNothing(const QString& source) {
     begin(nullptr, source, {}, false);
 }
 
-void ModelDocument::restore(graph::Document document) {
+void ModelDocument::restore(graph::Document document, const QJsonObject& about) {
     CELLOOM_CHECK(m_document);
     (void)edit(tr("Recover unsaved edits"), [&](graph::Document& now) -> Status {
         document.schema = now.schema;
         now = std::move(document);
         return {};
     });
+    const QByteArray hash = about.value(kFileHash).toString().toLatin1();
+    if (!hash.isEmpty() && hash != m_fileHash) m_sameStamp = {};
+    if (!hash.isEmpty()) m_fileHash = hash; // the edits were made to what the file held then
+}
+
+void ModelDocument::takeChanged(graph::Document document) {
+    (void)edit(tr("Read the file again"), [&](graph::Document& now) -> Status {
+        now = document;
+        return {};
+    });
+    discard();
+    keepFileState(document);
+}
+
+// ---- the file ----
+
+void ModelDocument::keepFileState(const graph::Document& document) {
+    m_fileHash = hashOf(document);
+    m_sameStamp = {};
+}
+
+OnDisk ModelDocument::onDisk() const {
+    if (m_filePath.isEmpty() || m_fileHash.isEmpty()) return OnDisk::Same;
+    const QFileInfo file(m_filePath);
+    if (!file.exists()) return OnDisk::Gone;
+    const Stamp stamp{file.size(), file.lastModified().toMSecsSinceEpoch()};
+    if (stamp == m_sameStamp) return OnDisk::Same;
+    const auto document = graph::loadDocument(toPath(m_filePath));
+    if (!document || hashOf(*document) != m_fileHash) return OnDisk::Changed;
+    m_sameStamp = stamp;
+    return OnDisk::Same;
 }
 
 Status ModelDocument::edit(const QString& name, const std::function<Status(graph::Document&)>& change, int gesture) {
@@ -164,6 +204,7 @@ Status ModelDocument::save(const QString& path) {
         document = std::move(named);
     }
     CELLOOM_TRY_STATUS(writeFileAtomically(toPath(absolute), graph::toJson(*document)));
+    keepFileState(*document);
     if (document != m_document) set(std::move(document));
     m_filePath = m_source = absolute;
     m_isUntitled = false;
@@ -182,7 +223,7 @@ QJsonObject ModelDocument::about() const {
     for (const LevelStep& step : place.path) path.append(QJsonArray{fromUtf8(step.cell), static_cast<qint64>(step.instance)});
     return {{QStringLiteral("source"), m_source},   {QStringLiteral("file"), m_filePath}, {QStringLiteral("untitled"), m_isUntitled},
             {QStringLiteral("overrides"), overrides}, {QStringLiteral("weights"), fromUtf8(part.weights)}, {QStringLiteral("folder"), folder},
-            {QStringLiteral("path"), path},         {QStringLiteral("order"), order}};
+            {QStringLiteral("path"), path},         {QStringLiteral("order"), order},         {kFileHash, QString::fromLatin1(m_fileHash)}};
 }
 
 void ModelDocument::takeRecovered(graph::Document document, const QJsonObject& about) {
@@ -196,6 +237,7 @@ void ModelDocument::takeRecovered(graph::Document document, const QJsonObject& a
     isImplicit = false;
     begin(std::make_shared<const graph::Document>(std::move(document)), about.value(QStringLiteral("source")).toString(),
           about.value(QStringLiteral("file")).toString(), about.value(QStringLiteral("untitled")).toBool());
+    m_fileHash = about.value(kFileHash).toString().toLatin1();
     m_undo.resetClean(); // no step of undo leads back to what is saved
 }
 
@@ -207,6 +249,7 @@ void ModelDocument::writeRecovery() {
 
 void ModelDocument::discard() {
     m_undo.setClean();
+    m_fileHash.clear();
     m_recoveryTimer->stop();
     forgetRecovery();
 }

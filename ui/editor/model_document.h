@@ -6,6 +6,7 @@
 #include "ui/common/model_analysis.h"
 #include "ui/editor/model_level.h"
 
+#include <QByteArray>
 #include <QJsonObject>
 #include <QObject>
 #include <QPointF>
@@ -23,6 +24,9 @@ class QTimer;
 namespace celloom::ui {
 
 class Recovery;
+
+/// How a model's file stands to what was read from it or written to it last.
+enum class OnDisk { Same, Changed, Gone };
 
 /// What of a recipe goes with the model: it comes back with its tab.
 struct RecipePart {
@@ -58,6 +62,10 @@ public:
     [[nodiscard]] bool isModified() const { return !m_undo.isClean(); }
     /// A run reads files: whether this model has to be saved first.
     [[nodiscard]] bool needsSaving() const { return isModified() || m_isUntitled; }
+    /// Reads the file where its size or time is another than last time. Same also where there is no file of its own.
+    [[nodiscard]] OnDisk onDisk() const;
+    /// It would be lost with this window: it has unsaved edits, or its file is gone.
+    [[nodiscard]] bool isOnlyHere() const { return isModified() || onDisk() == OnDisk::Gone; }
     /// Nothing was ever done to it, so nothing is lost with it.
     [[nodiscard]] bool isUntouched() const { return !isModified() && m_undo.count() == 0; }
     /// Whether a source is the name of an untitled model, of this window or one before it.
@@ -75,8 +83,10 @@ public:
     void takeUntitled(graph::Document document, int number);
     /// A source that could not be opened.
     void takeNothing(const QString& source);
-    /// Puts edits that a crash left unsaved on top of what is open.
-    void restore(graph::Document document);
+    /// Puts edits that a crash left unsaved on top of what is open; `about` as when they were kept.
+    void restore(graph::Document document, const QJsonObject& about);
+    /// What its file holds by now, as a step that leads back; it then has no unsaved edits.
+    void takeChanged(graph::Document document);
 
     /// `change` works on a copy. Refused edits change nothing and are returned; ones that change nothing leave no step. Consecutive edits with
     /// the same `gesture` (not 0) become one step: typing in one field.
@@ -85,7 +95,7 @@ public:
     /// Writes a whole file or none; the document then belongs to it.
     Status save(const QString& path);
 
-    /// Gives unsaved edits up, also for the next start. The document stays as it is.
+    /// Gives unsaved edits up, also for the next start, and what became of the file. The document stays as it is.
     void discard();
 
     /// What the window keeps beside a document that a crash left unsaved.
@@ -112,6 +122,7 @@ private:
     void begin(DocumentPtr document, const QString& source, const QString& filePath, bool isUntitled);
     void writeRecovery();
     void forgetRecovery();
+    void keepFileState(const graph::Document& document);
 
     Recovery* m_recovery;
     QString m_recoveryName;
@@ -120,6 +131,12 @@ private:
     bool m_isUntitled = false;
     QUndoStack m_undo;
     QTimer* m_recoveryTimer;
+    QByteArray m_fileHash; // of the document that its file held last; empty: not known
+    struct Stamp {
+        qint64 size = -1, time = 0;
+        bool operator==(const Stamp&) const = default;
+    };
+    mutable Stamp m_sameStamp; // of the file when it last held that
 };
 
 /// What a source means, whatever way it is written: the same for a folder and its config.json, for relative and absolute paths.

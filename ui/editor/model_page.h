@@ -76,6 +76,10 @@ Q_SIGNALS:
     void fieldRequested(const QString& key); // of the recipe
     void tuneRequested(); // the recipe has become one that tunes the model
 
+protected:
+    void changeEvent(QEvent* event) override;
+    void showEvent(QShowEvent* event) override;
+
 private:
     QWidget* buildToolRow();
     void buildActions();
@@ -107,6 +111,11 @@ private:
     void bringBack();
     void remember(const QString& path);
     void finishSaving(ModelDocument& model, const QString& path, const std::function<void()>& then);
+    void write(ModelDocument& model, const QString& path, const std::function<void()>& then);
+    void checkFile();
+    void readAgain(ModelDocument& model);
+    void takeChanged(ModelDocument& model, graph::Document document);
+    void askToSaveOver(ModelDocument& model, const std::function<void()>& then);
     void saveModel(ModelDocument& model, const std::function<void()>& then);
     void saveModelAs(ModelDocument& model, const std::function<void()>& then);
     void saveAll(std::vector<QPointer<ModelDocument>> models, const std::function<void()>& then);

@@ -3,6 +3,7 @@
 
 #include "models/families/families.h"
 #include "models/graph/difference.h"
+#include "models/graph/json.h"
 #include "ui/common/format.h"
 #include "ui/common/recipe_document.h"
 #include "ui/common/run_store.h"
@@ -18,9 +19,12 @@
 #include "ui/shell/services.h"
 
 #include <QDir>
+#include <QEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMenu>
+#include <QMessageBox>
+#include <QPushButton>
 #include <QScopedValueRollback>
 #include <QSettings>
 #include <QStackedWidget>
@@ -58,6 +62,10 @@ QString folderOf(const QString& source) {
     const QFileInfo about(source);
     if (families::isBuiltIn(toUtf8(source)) || !about.exists() || source.endsWith(kEnding)) return {};
     return about.isDir() ? about.absoluteFilePath() : about.absolutePath();
+}
+
+QString unsavedName(const ModelDocument& model) {
+    return model.isModified() ? model.title() : ModelPage::tr("%1 (its file is gone)").arg(model.title());
 }
 
 } // namespace
@@ -156,6 +164,11 @@ bool ModelPage::takeModel(const ModelAnalysisPtr& analysis) {
     OpenModels& models = m_services.model;
     const bool isInFront = isOfRecipe(models.current());
     if (isInFront && models.snapshot() && (analysis->openError || graph::isSame(*models.snapshot(), analysis->document))) return true;
+    if (isInFront && models.snapshot()) {
+        if (m_analysisTimer->isActive()) return false; // read before it was saved; the next one is under way
+        takeChanged(models.current(), analysis->document);
+        return true;
+    }
     const QString source = sourceOf(m_services.recipe.recipe());
     ModelDocument& model = isInFront ? models.current() : implicitTab();
     const bool isForgotten = analysis->openError && ModelDocument::isUntitledName(source) && m_left.empty(); // given up when a window before this one closed
@@ -205,6 +218,64 @@ void ModelPage::showCurrent() {
     }
     m_analysisTimer->stop();
     requestAnalysis();
+    checkFile();
+}
+
+// ---- files that change outside ----
+
+void ModelPage::changeEvent(QEvent* event) {
+    Page::changeEvent(event);
+    if (event->type() == QEvent::ActivationChange && isActiveWindow() && isVisible()) checkFile();
+}
+
+void ModelPage::showEvent(QShowEvent* event) {
+    Page::showEvent(event);
+    checkFile();
+}
+
+/// What became of the file of the model in front while one was elsewhere.
+void ModelPage::checkFile() {
+    ModelDocument& model = m_services.model.current();
+    const OnDisk onDisk = model.snapshot() ? model.onDisk() : OnDisk::Same;
+    if (onDisk == OnDisk::Gone) {
+        m_notice->show(Notice::Level::Warning, tr("The file of %1 is gone: the model is only here.").arg(model.title()), tr("Save it again"), [this] { save(); });
+    } else if (onDisk == OnDisk::Changed && model.isModified()) {
+        m_notice->show(Notice::Level::Warning, tr("The file of %1 was changed outside while the model has unsaved edits here.").arg(model.title()), tr("Read the file again"),
+                       [this, changed = QPointer<ModelDocument>(&model)] {
+                           if (changed) readAgain(*changed);
+                       });
+    } else if (onDisk == OnDisk::Changed) {
+        readAgain(model);
+    }
+}
+
+void ModelPage::readAgain(ModelDocument& model) {
+    auto document = graph::loadDocument(toPath(model.filePath()));
+    if (document) takeChanged(model, std::move(*document));
+    else m_notice->show(Notice::Level::Error, tr("The file of %1 was changed outside and cannot be read; the model stays as it was.").arg(model.title()) + QLatin1Char('\n') + Format::error(document.error()));
+}
+
+void ModelPage::takeChanged(ModelDocument& model, graph::Document document) {
+    model.takeChanged(std::move(document));
+    m_notice->show(Notice::Level::Result, tr("The file of %1 was changed outside and was read again. Undo brings back what was here.").arg(model.title()));
+}
+
+/// Saving would replace what somebody else wrote.
+void ModelPage::askToSaveOver(ModelDocument& model, const std::function<void()>& then) {
+    auto* box = new QMessageBox(QMessageBox::Warning, tr("Save %1").arg(model.title()),
+                                tr("The file was changed outside since it was read. Saving replaces what is there now:") + QLatin1Char('\n') + model.filePath(), QMessageBox::Cancel, window());
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    QPushButton* over = box->addButton(tr("Save over it"), QMessageBox::AcceptRole);
+    QPushButton* again = box->addButton(tr("Read the file again"), QMessageBox::ResetRole);
+    box->button(QMessageBox::Cancel)->setText(tr("Cancel"));
+    box->setDefaultButton(QMessageBox::Cancel);
+    connect(box, &QDialog::finished, window(), &QWidget::activateWindow);
+    connect(box, &QMessageBox::finished, this, [this, box, over, again, changed = QPointer<ModelDocument>(&model), then] {
+        if (!changed) return;
+        if (box->clickedButton() == over) write(*changed, changed->filePath(), then);
+        if (box->clickedButton() == again) readAgain(*changed);
+    });
+    box->open();
 }
 
 ModelPlace ModelPage::placeNow() const {
@@ -268,12 +339,12 @@ void ModelPage::closeTab(int index) {
     const auto close = [this, model] {
         if (model) m_services.model.remove(*model);
     };
-    if (!model->isModified()) {
+    if (!model->isOnlyHere()) {
         close();
         return;
     }
     activate(*model); // one sees what is asked about
-    auto* dialog = new UnsavedDialog({model->title()}, window());
+    auto* dialog = new UnsavedDialog({unsavedName(*model)}, window());
     connect(dialog, &UnsavedDialog::saveChosen, this, [this, model, close] {
         if (model) saveModel(*model, close);
     });
@@ -284,8 +355,8 @@ void ModelPage::closeTab(int index) {
 void ModelPage::leaveAll(const std::function<void()>& then) {
     QStringList names;
     std::vector<QPointer<ModelDocument>> models;
-    for (ModelDocument* model : m_services.model.modified()) {
-        names.append(model->title());
+    for (ModelDocument* model : m_services.model.onlyHere()) {
+        names.append(unsavedName(*model));
         models.emplace_back(model);
     }
     if (models.empty()) {
@@ -353,6 +424,11 @@ void ModelPage::finishSaving(ModelDocument& model, const QString& path, const st
         m_notice->show(Notice::Level::Error, tr("%1 is open in another tab. Choose another name, or close that tab first.").arg(path));
         return;
     }
+    if (path == model.filePath() && model.onDisk() == OnDisk::Changed) askToSaveOver(model, then);
+    else write(model, path, then);
+}
+
+void ModelPage::write(ModelDocument& model, const QString& path, const std::function<void()>& then) {
     if (Status status = model.save(path); !status) {
         m_notice->show(Notice::Level::Error, Format::error(status.error()));
         return;

@@ -23,10 +23,10 @@ ModelDocument* OpenModels::find(const QString& source) const {
     return found == m_models.end() ? nullptr : found->get();
 }
 
-std::vector<ModelDocument*> OpenModels::modified() const {
+std::vector<ModelDocument*> OpenModels::onlyHere() const {
     std::vector<ModelDocument*> out;
     for (const auto& model : m_models)
-        if (model->isModified()) out.push_back(model.get());
+        if (model->isOnlyHere()) out.push_back(model.get());
     return out;
 }
 
@@ -87,7 +87,7 @@ std::vector<ModelDocument*> OpenModels::bringBack(const std::vector<Recovery::Le
         const bool isWaiting = same && !same->snapshot(); // the recipe names it, and nothing else has it
         ModelDocument& model = isOnTop || isWaiting ? *same : add();
         m_recovery.adopt(one, model.recoveryName());
-        if (isOnTop) model.restore(one.document); // a step that can be undone
+        if (isOnTop) model.restore(one.document, one.about); // a step that can be undone
         else model.takeRecovered(one.document, one.about);
         out.push_back(&model);
     }

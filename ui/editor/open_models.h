@@ -27,7 +27,8 @@ public:
     [[nodiscard]] int indexOf(const ModelDocument& model) const;
     /// By what a source means; the one in front is preferred. Null: it is not open.
     [[nodiscard]] ModelDocument* find(const QString& source) const;
-    [[nodiscard]] std::vector<ModelDocument*> modified() const;
+    /// Those that would be lost with the window.
+    [[nodiscard]] std::vector<ModelDocument*> onlyHere() const;
     /// A number that no untitled model has.
     [[nodiscard]] int freeNumber() const;
 

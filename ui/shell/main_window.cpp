@@ -446,7 +446,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     // Runs belong to the engine and go on; an unsaved recipe is kept for the next start.
     m_services.settings.setValue(QStringLiteral("geometry"), saveGeometry());
     keepDraft();
-    event->setAccepted(m_services.model.modified().empty());
+    event->setAccepted(m_services.model.onlyHere().empty());
     if (event->isAccepted()) return;
     showPage(PageId::Model);
     m_model->leaveAll([this] { close(); });
