@@ -58,11 +58,11 @@ int main(int argc, char** argv) {
     }
     workbench.window().show();
     if (!arguments.recipe.isEmpty()) {
-        if (const Status status = workbench.services().recipe.open(arguments.recipe); !status) {
-            std::fprintf(stderr, "celloom: %s\n", status.error().text().c_str());
+        if (const auto recipe = recipe::Recipe::load(ui::toPath(arguments.recipe)); !recipe) {
+            std::fprintf(stderr, "celloom: %s\n", recipe.error().text().c_str());
             return protocol::BadInput;
         }
-        workbench.window().showPage(ui::PageId::Train);
+        workbench.window().openRecipe(arguments.recipe);
     }
     workbench.start();
     return QApplication::exec();

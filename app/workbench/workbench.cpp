@@ -35,8 +35,9 @@ EngineOptions engineOptions(const store::Workspace& workspace) {
     return options;
 }
 
-/// What was open last: a draft that was never saved, else the file.
-void restoreRecipe(const QSettings& settings, RecipeDocument& document) {
+/// What a window that was killed left unsaved; else what was open last: a recipe that has no file, or the file.
+void restoreRecipe(const QSettings& settings, Recovery& recovery, RecipeDocument& document) {
+    if (const auto left = recovery.takeLeftRecipe(); left && document.takeRecovered(*left)) return;
     if (const QString draft = settings.value(QStringLiteral("draft")).toString(); !draft.isEmpty()) {
         if (auto recipe = recipe::Recipe::fromJson(toUtf8(draft), "the last session's draft")) {
             document.take(std::move(*recipe), settings.value(QStringLiteral("draftName")).toString());
@@ -49,8 +50,8 @@ void restoreRecipe(const QSettings& settings, RecipeDocument& document) {
 }
 
 /// The window looks at the recipe when it is made.
-RecipeDocument& restored(const QSettings& settings, RecipeDocument& document) {
-    restoreRecipe(settings, document);
+RecipeDocument& restored(const QSettings& settings, Recovery& recovery, RecipeDocument& document) {
+    restoreRecipe(settings, recovery, document);
     return document;
 }
 
@@ -64,7 +65,7 @@ Workbench::Workbench(QApplication& application, const QString& language)
 
 Workbench::Opened::Opened(Workbench& bench, const store::Workspace& workspace)
     : model(pathText(workspace.path / "recovery")), store(workspace), engine(engineOptions(workspace)),
-      services{bench.m_theme, bench.m_language, bench.m_settings, restored(bench.m_settings, recipe), model, analyser, store, engine, findRecipes(), engineProgram()},
+      services{bench.m_theme, bench.m_language, bench.m_settings, restored(bench.m_settings, model.recovery(), recipe), model, analyser, store, engine, findRecipes(), engineProgram()},
       window(services) {}
 
 Status Workbench::open(const QString& folder) {

@@ -64,6 +64,8 @@ public:
     [[nodiscard]] const std::vector<std::string>& list(const std::string& key) const;
     [[nodiscard]] const FieldValue& value(const std::string& key) const;
     [[nodiscard]] bool isDefault(const std::string& key) const;
+    /// Wherever they lie.
+    [[nodiscard]] bool hasSameValues(const Recipe& other) const { return m_values == other.m_values; }
     /// The rules, parsed.
     [[nodiscard]] Result<std::vector<Rule>> rules() const;
     /// model.overrides as hyper-parameter values: whole numbers, reals, true/false, text.

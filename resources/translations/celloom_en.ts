@@ -276,5 +276,12 @@
             <numerusform>%n models have unsaved changes:</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>The recipe and %n model(s) have unsaved changes:</source>
+        <translation>
+            <numerusform>The recipe and %n model have unsaved changes:</numerusform>
+            <numerusform>The recipe and %n models have unsaved changes:</numerusform>
+        </translation>
+    </message>
 </context>
 </TS>

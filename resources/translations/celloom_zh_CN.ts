@@ -1803,6 +1803,18 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <source>The run %1 has no complete checkpoint.</source>
         <translation>运行 %1 没有完整的检查点。</translation>
     </message>
+    <message>
+        <source>Celloom ended before changes of the recipe %1 were saved; they are back.</source>
+        <translation>Celloom 上次结束时配方 %1 有改动尚未保存；这些改动已经恢复。</translation>
+    </message>
+    <message>
+        <source>Show the recipe</source>
+        <translation>查看配方</translation>
+    </message>
+    <message>
+        <source>untitled</source>
+        <translation>未命名</translation>
+    </message>
 </context>
 <context>
     <name>celloom::ui::Minimap</name>
@@ -4621,10 +4633,6 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         </translation>
     </message>
     <message>
-        <source>Models with unsaved changes</source>
-        <translation>有未保存改动的模型</translation>
-    </message>
-    <message>
         <source>Save</source>
         <translation>保存</translation>
     </message>
@@ -4643,6 +4651,24 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
     <message>
         <source>Cancel</source>
         <translation>取消</translation>
+    </message>
+    <message>
+        <source>The recipe %1 has unsaved changes.</source>
+        <translation>配方 %1 有未保存的改动。</translation>
+    </message>
+    <message numerus="yes">
+        <source>The recipe and %n model(s) have unsaved changes:</source>
+        <translation>
+            <numerusform>配方和 %n 个模型有未保存的改动：</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Recipe: %1</source>
+        <translation>配方：%1</translation>
+    </message>
+    <message>
+        <source>What has unsaved changes</source>
+        <translation>有未保存改动的内容</translation>
     </message>
 </context>
 <context>

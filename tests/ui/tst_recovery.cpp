@@ -87,6 +87,31 @@ int look(const QString& workspace) {
     return 0;
 }
 
+/// A recipe of a file, edited on the Train page: a value, and a text that is none.
+int editRecipe(const QString& workspace) {
+    Window window(workspace);
+    RecipeDocument written;
+    const QString path = workspace + QStringLiteral("/mine.json");
+    if (!written.save(path)) return 1;
+    window.bench.window().openRecipe(path);
+    const auto type = [&](const char* key, const QString& text) {
+        auto* line = window.bench.window().findChild<QLineEdit*>(QLatin1String(key));
+        line->selectAll();
+        QTest::keyClicks(line, text);
+    };
+    type("optimizer.lr", QStringLiteral("0.00125"));
+    type("train.max_steps", QStringLiteral("many"));
+    tell(QStringLiteral("edited"));
+    return QApplication::exec();
+}
+
+int lookAtRecipe(const QString& workspace) {
+    Window window(workspace);
+    const RecipeDocument& recipe = window.bench.services().recipe;
+    tell(QStringLiteral("recipe %1 %2 %3 %4").arg(QFileInfo(recipe.filePath()).fileName(), QString::number(recipe.recipe().real("optimizer.lr")), recipe.pendingText(QStringLiteral("train.max_steps"))).arg(recipe.isModified()));
+    return 0;
+}
+
 } // namespace
 
 class TestRecovery : public QObject {
@@ -147,6 +172,22 @@ private Q_SLOTS:
         QCOMPARE(QString::fromUtf8(third.readAllStandardOutput()).count(QLatin1String("model ")), 2);
     }
 
+    void editsOfTheRecipeAreThereAgain() {
+        const QTemporaryDir folder;
+        QProcess child;
+        start(child, folder, QStringLiteral("--edit-recipe"));
+        QVERIFY2(child.waitForReadyRead(30000), child.readAllStandardError().constData());
+        QVERIFY(!child.waitForFinished(kMayBeLostMs));
+        child.kill();
+        QVERIFY(child.waitForFinished());
+        for (int i = 0; i < 2; ++i) { // looking does not lose them
+            QProcess again;
+            start(again, folder, QStringLiteral("--look-recipe"));
+            QVERIFY(again.waitForFinished(60000));
+            QCOMPARE(QString::fromUtf8(again.readAllStandardOutput()).trimmed(), QStringLiteral("recipe mine.json 0.00125 many 1"));
+        }
+    }
+
 private:
     static void start(QProcess& process, const QTemporaryDir& folder, const QString& what) {
         QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
@@ -165,6 +206,8 @@ int main(int argc, char** argv) {
     const QStringList arguments = QCoreApplication::arguments();
     if (arguments.size() == 3 && arguments[1] == QLatin1String("--edit")) return edit(arguments[2]);
     if (arguments.size() == 3 && arguments[1] == QLatin1String("--look")) return look(arguments[2]);
+    if (arguments.size() == 3 && arguments[1] == QLatin1String("--edit-recipe")) return editRecipe(arguments[2]);
+    if (arguments.size() == 3 && arguments[1] == QLatin1String("--look-recipe")) return lookAtRecipe(arguments[2]);
     TestRecovery test;
     return QTest::qExec(&test, argc, argv);
 }

@@ -2,6 +2,7 @@
 #include "tests/ui/services_bench.h"
 #include "ui/common/plot.h"
 #include "ui/editor/model_page.h"
+#include "ui/editor/unsaved_dialog.h"
 #include "ui/history/history_page.h"
 #include "ui/live/live_page.h"
 #include "ui/shell/main_window.h"
@@ -14,6 +15,7 @@
 #include <QDragEnterEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QListWidget>
 #include <QMimeData>
 #include <QPlainTextEdit>
 #include <QProcess>
@@ -41,6 +43,24 @@ struct Bench : test::ServicesBench {
     template <class Page> bool isInFront() const {
         auto* stack = window->findChild<QStackedWidget*>();
         return qobject_cast<Page*>(stack->currentWidget()) != nullptr;
+    }
+    /// A recipe file of that name, whose own name it is.
+    QString write(const char* name) const {
+        RecipeDocument document;
+        document.setValue(QStringLiteral("name"), std::string(name));
+        const QString path = folder.filePath(QString::fromLatin1(name) + QStringLiteral(".json"));
+        return document.save(path) ? path : QString();
+    }
+    static std::string nameIn(const QString& path) {
+        const auto recipe = recipe::Recipe::load(path.toStdString());
+        return recipe ? recipe->text("name") : std::string();
+    }
+    UnsavedDialog* question() const { return window->findChild<UnsavedDialog*>(); }
+    void answer(const char* text) const {
+        QTRY_VERIFY(question());
+        for (auto* button : question()->findChildren<QPushButton*>())
+            if (button->text() == QLatin1String(text)) return QTest::mouseClick(button, Qt::LeftButton);
+        QFAIL(text);
     }
 };
 
@@ -105,6 +125,90 @@ private Q_SLOTS:
         auto* notice = bench.window->findChild<Notice*>();
         QTRY_VERIFY(notice->isVisible());
         QVERIFY(notice->property("level").toString() != QStringLiteral("error"));
+    }
+
+    void anotherRecipeAsksAboutUnsavedEdits() {
+        Bench bench;
+        const QString first = bench.write("first"), second = bench.write("second");
+        bench.window->openRecipe(first);
+        QVERIFY(!bench.question());
+        QCOMPARE(bench.recipe.filePath(), first);
+        bench.recipe.setValue(QStringLiteral("name"), std::string("edited"));
+        bench.window->openRecipe(second);
+        QVERIFY(bench.isInFront<TrainPage>());
+        bench.answer("Cancel");
+        QTRY_VERIFY(!bench.question());
+        QCOMPARE(bench.recipe.filePath(), first);
+        QCOMPARE(bench.recipe.recipe().text("name"), std::string("edited"));
+        QVERIFY(bench.recipe.isModified());
+        bench.window->openRecipe(second);
+        bench.answer("Save");
+        QCOMPARE(bench.recipe.filePath(), second);
+        QCOMPARE(Bench::nameIn(first), std::string("edited"));
+        QTRY_VERIFY(!bench.question());
+        bench.recipe.setValue(QStringLiteral("name"), std::string("given up"));
+        bool isOpen = false;
+        bench.window->openRecipe(first, [&] { isOpen = true; });
+        QVERIFY(!isOpen);
+        bench.answer("Discard");
+        QVERIFY(isOpen);
+        QCOMPARE(bench.recipe.filePath(), first);
+        QCOMPARE(Bench::nameIn(second), std::string("second"));
+    }
+
+    void aRecipeThatDoesNotOpenCostsNothing() {
+        Bench bench;
+        bench.recipe.setValue(QStringLiteral("name"), std::string("edited"));
+        bench.window->openRecipe(bench.folder.filePath(QStringLiteral("none.json")));
+        QVERIFY(!bench.question());
+        QVERIFY(bench.window->findChild<Notice*>()->isVisible());
+        QCOMPARE(bench.recipe.recipe().text("name"), std::string("edited"));
+    }
+
+    void closingTheWindowAsksAboutTheRecipe() {
+        Bench bench;
+        const QString path = bench.write("mine");
+        bench.window->openRecipe(path);
+        bench.recipe.setValue(QStringLiteral("name"), std::string("edited"));
+        QVERIFY(!bench.window->close());
+        bench.answer("Cancel");
+        QTRY_VERIFY(!bench.question());
+        QVERIFY(bench.window->isVisible());
+        bench.window->close();
+        bench.answer("Save");
+        QTRY_VERIFY(!bench.window->isVisible());
+        QCOMPARE(Bench::nameIn(path), std::string("edited"));
+        QCOMPARE(bench.settings.value(QStringLiteral("recipe")).toString(), path);
+    }
+
+    void closingTheWindowNamesRecipeAndModelsAtOnce() {
+        Bench bench;
+        bench.window->openRecipe(bench.write("mine"));
+        QTRY_VERIFY(bench.model.snapshot() != nullptr);
+        QVERIFY(bench.model.edit(QStringLiteral("name"), [](graph::Document& document) -> Status {
+            document.main.name = "other";
+            return {};
+        }));
+        bench.recipe.setValue(QStringLiteral("name"), std::string("edited"));
+        QVERIFY(!bench.window->close());
+        QTRY_VERIFY(bench.question());
+        QCOMPARE(bench.question()->findChild<QListWidget*>()->count(), 2);
+        QCOMPARE(bench.question()->findChild<QListWidget*>()->item(0)->text(), QStringLiteral("Recipe: mine"));
+        bench.answer("Discard all");
+        QTRY_VERIFY(!bench.window->isVisible());
+        QCOMPARE(Bench::nameIn(bench.folder.filePath(QStringLiteral("mine.json"))), std::string("mine"));
+    }
+
+    void aRecipeWithoutAFileIsAskedAboutOnlyAfterEdits() {
+        Bench bench;
+        bench.recipe.follow(QStringLiteral("model.source"), std::string("internlm-tiny")); // as when a tab comes to the front
+        QVERIFY(!bench.recipe.isModified());
+        bench.recipe.setValue(QStringLiteral("name"), std::string("edited"));
+        QVERIFY(bench.recipe.isModified());
+        bench.recipe.setValue(QStringLiteral("name"), std::string());
+        QVERIFY(!bench.recipe.isModified()); // as it was
+        QVERIFY(bench.window->close());
+        QVERIFY(bench.settings.value(QStringLiteral("draft")).toString().contains(QStringLiteral("internlm-tiny")));
     }
 
     void everyControlThatTakesTheKeyboardHasAName() {

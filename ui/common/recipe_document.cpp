@@ -9,13 +9,20 @@
 
 namespace celloom::ui {
 
-RecipeDocument::RecipeDocument(QObject* parent) : QObject(parent), m_name(QStringLiteral("untitled")) {}
+namespace {
+const QString kFile = QStringLiteral("file"), kName = QStringLiteral("name"), kFolder = QStringLiteral("folder"), kRecipe = QStringLiteral("recipe"), kPending = QStringLiteral("pending");
+}
+
+RecipeDocument::RecipeDocument(QObject* parent) : QObject(parent), m_saved(m_recipe), m_name(QStringLiteral("untitled")) {}
+
+bool RecipeDocument::isChanged() const {
+    return !m_pending.empty() || !m_saved || !m_recipe.hasSameValues(*m_saved);
+}
 
 void RecipeDocument::touch(const QString& key) {
-    const bool wasModified = m_isModified;
-    m_isModified = true;
+    const bool wasModified = std::exchange(m_isModified, isChanged());
     Q_EMIT valueChanged(key);
-    if (!wasModified) Q_EMIT titleChanged();
+    if (wasModified != m_isModified) Q_EMIT titleChanged();
 }
 
 void RecipeDocument::setText(const QString& key, const QString& text) {
@@ -26,6 +33,11 @@ void RecipeDocument::setText(const QString& key, const QString& text) {
         m_pending.erase(key);
     }
     touch(key);
+}
+
+void RecipeDocument::follow(const QString& key, recipe::FieldValue value) {
+    if (m_filePath.isEmpty() && m_saved) CELLOOM_CHECK(m_saved->set(toUtf8(key), value).has_value());
+    setValue(key, std::move(value));
 }
 
 void RecipeDocument::setValue(const QString& key, recipe::FieldValue value) {
@@ -56,16 +68,21 @@ QString RecipeDocument::pendingText(const QString& key) const {
     return found == m_pending.end() ? QString() : found->second.text;
 }
 
+void RecipeDocument::replace(recipe::Recipe recipe, const QString& filePath, const QString& name, std::optional<recipe::Recipe> saved) {
+    m_recipe = std::move(recipe);
+    m_saved = std::move(saved);
+    m_pending.clear();
+    m_filePath = filePath;
+    m_name = name;
+    m_isModified = isChanged();
+    Q_EMIT replaced();
+    Q_EMIT titleChanged();
+}
+
 Status RecipeDocument::open(const QString& path) {
     CELLOOM_TRY(loaded, recipe::Recipe::load(toPath(path)));
     const QFileInfo info(path);
-    m_recipe = std::move(loaded);
-    m_pending.clear();
-    m_filePath = info.absoluteFilePath();
-    m_name = info.completeBaseName();
-    m_isModified = false;
-    Q_EMIT replaced();
-    Q_EMIT titleChanged();
+    replace(loaded, info.absoluteFilePath(), info.completeBaseName(), loaded);
     return {};
 }
 
@@ -79,19 +96,42 @@ Status RecipeDocument::save(const QString& path) {
     m_recipe.setFolder(toPath(info.absolutePath()));
     m_filePath = info.absoluteFilePath();
     m_name = info.completeBaseName();
-    m_isModified = false;
+    m_saved = m_recipe;
+    m_isModified = isChanged();
     Q_EMIT titleChanged();
     return {};
 }
 
 void RecipeDocument::take(recipe::Recipe recipe, const QString& name) {
-    m_recipe = std::move(recipe);
+    replace(recipe, {}, name, recipe);
+}
+
+void RecipeDocument::discard() {
+    m_saved = m_recipe;
     m_pending.clear();
-    m_filePath.clear();
-    m_name = name;
     m_isModified = false;
-    Q_EMIT replaced();
     Q_EMIT titleChanged();
+}
+
+// ---- recovery ----
+
+QJsonObject RecipeDocument::about() const {
+    QJsonObject pending;
+    for (const auto& [key, one] : m_pending) pending.insert(key, one.text);
+    return {{kFile, m_filePath}, {kName, m_name}, {kFolder, pathText(m_recipe.folder())}, {kRecipe, fromUtf8(m_recipe.toJson())}, {kPending, pending}};
+}
+
+Status RecipeDocument::takeRecovered(const QJsonObject& about) {
+    CELLOOM_TRY(recipe, recipe::Recipe::fromJson(toUtf8(about.value(kRecipe).toString()), "the recipe that was not saved"));
+    recipe.setFolder(toPath(about.value(kFolder).toString()));
+    const QString file = about.value(kFile).toString();
+    std::optional<recipe::Recipe> saved;
+    if (!file.isEmpty())
+        if (auto loaded = recipe::Recipe::load(toPath(file))) saved = std::move(*loaded);
+    replace(std::move(recipe), file, about.value(kName).toString(), std::move(saved));
+    const QJsonObject pending = about.value(kPending).toObject();
+    for (auto one = pending.begin(); one != pending.end(); ++one) setText(one.key(), one.value().toString());
+    return {};
 }
 
 std::vector<recipe::Problem> RecipeDocument::problems() const {

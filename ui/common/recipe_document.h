@@ -3,10 +3,12 @@
 
 #include "models/recipe/recipe.h"
 
+#include <QJsonObject>
 #include <QObject>
 #include <QString>
 
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace celloom::ui {
@@ -21,12 +23,15 @@ public:
     [[nodiscard]] QString filePath() const { return m_filePath; }
     /// The name of the file without its ending, or of what it was cloned from.
     [[nodiscard]] QString name() const { return m_name; }
+    /// Other values than those of the file (or of what it was cloned from), or texts that are no value yet.
     [[nodiscard]] bool isModified() const { return m_isModified; }
 
     /// A text the user typed. Refused texts stay pending (and make the recipe unfit to run) until corrected or reset.
     void setText(const QString& key, const QString& text);
     void setValue(const QString& key, recipe::FieldValue value);
     void reset(const QString& key);
+    /// What the window sets because another model came to the front: a recipe without a file has no edits by it.
+    void follow(const QString& key, recipe::FieldValue value);
     /// What is wrong with the text of one field, empty when nothing is.
     [[nodiscard]] Error pendingError(const QString& key) const;
     [[nodiscard]] QString pendingText(const QString& key) const;
@@ -36,6 +41,12 @@ public:
     Status save(const QString& path);
     /// Takes over a recipe that is no file of the user's: an example or a run.
     void take(recipe::Recipe recipe, const QString& name);
+    /// Gives unsaved edits up; the values stay as they are.
+    void discard();
+
+    /// All that the window has to keep of it in case it is killed, and one that a window before this one left.
+    [[nodiscard]] QJsonObject about() const;
+    Status takeRecovered(const QJsonObject& about);
 
     /// Pending texts first, then what the recipe finds itself.
     [[nodiscard]] std::vector<recipe::Problem> problems() const;
@@ -51,8 +62,11 @@ private:
         Error error;
     };
     void touch(const QString& key);
+    void replace(recipe::Recipe recipe, const QString& filePath, const QString& name, std::optional<recipe::Recipe> saved);
+    [[nodiscard]] bool isChanged() const;
 
     recipe::Recipe m_recipe;
+    std::optional<recipe::Recipe> m_saved; // none: what is kept of it is not known any more
     std::map<QString, Pending> m_pending;
     QString m_filePath, m_name;
     bool m_isModified = false;

@@ -69,8 +69,14 @@ public:
     [[nodiscard]] bool needsSaving() const;
     /// Whether a window before this one left unsaved models, which are offered here.
     [[nodiscard]] bool hasLeftOver() const { return !m_left.empty(); }
-    /// Before the window closes: lists all models with unsaved edits and asks. `then` is called unless the user cancels.
-    void leaveAll(const std::function<void()>& then);
+    /// The recipe, where it has unsaved edits too; an empty name: it has none.
+    struct UnsavedRecipe {
+        QString name;
+        std::function<void(const std::function<void()>& then)> save;
+        std::function<void()> discard;
+    };
+    /// Before the window closes: lists all that has unsaved edits and asks. `then` is called unless the user cancels.
+    void leaveAll(const std::function<void()>& then, const UnsavedRecipe& recipe = {});
 
 Q_SIGNALS:
     void fieldRequested(const QString& key); // of the recipe

@@ -130,9 +130,9 @@ void ModelPage::bringToRecipe() {
     const QScopedValueRollback following(m_isFollowing, true);
     const ModelDocument& model = m_services.model.current();
     RecipeDocument& recipe = m_services.recipe;
-    if (!model.isNamedBy(sourceOf(recipe.recipe()))) recipe.setValue(kSource, toUtf8(model.source()));
-    recipe.setValue(kOverrides, model.part.overrides);
-    recipe.setValue(kWeights, model.part.weights);
+    if (!model.isNamedBy(sourceOf(recipe.recipe()))) recipe.follow(kSource, toUtf8(model.source()));
+    recipe.follow(kOverrides, model.part.overrides);
+    recipe.follow(kWeights, model.part.weights);
 }
 
 ModelDocument& ModelPage::implicitTab() {
@@ -344,7 +344,7 @@ void ModelPage::closeTab(int index) {
         return;
     }
     activate(*model); // one sees what is asked about
-    auto* dialog = new UnsavedDialog({unsavedName(*model)}, window());
+    auto* dialog = new UnsavedDialog({unsavedName(*model)}, {}, window());
     connect(dialog, &UnsavedDialog::saveChosen, this, [this, model, close] {
         if (model) saveModel(*model, close);
     });
@@ -352,22 +352,25 @@ void ModelPage::closeTab(int index) {
     dialog->open();
 }
 
-void ModelPage::leaveAll(const std::function<void()>& then) {
+void ModelPage::leaveAll(const std::function<void()>& then, const UnsavedRecipe& recipe) {
     QStringList names;
     std::vector<QPointer<ModelDocument>> models;
     for (ModelDocument* model : m_services.model.onlyHere()) {
         names.append(unsavedName(*model));
         models.emplace_back(model);
     }
-    if (models.empty()) {
+    if (models.empty() && recipe.name.isEmpty()) {
         then();
         return;
     }
-    auto* dialog = new UnsavedDialog(names, window());
-    connect(dialog, &UnsavedDialog::saveChosen, this, [this, models, then] { saveAll(models, then); });
-    connect(dialog, &UnsavedDialog::discardChosen, this, [models, then] {
+    auto* dialog = new UnsavedDialog(names, recipe.name, window());
+    connect(dialog, &UnsavedDialog::saveChosen, this, [this, models, then, recipe] {
+        saveAll(models, recipe.name.isEmpty() ? then : [then, recipe] { recipe.save(then); });
+    });
+    connect(dialog, &UnsavedDialog::discardChosen, this, [models, then, recipe] {
         for (const auto& model : models)
             if (model) model->discard();
+        if (!recipe.name.isEmpty()) recipe.discard();
         then();
     });
     dialog->open();

@@ -43,6 +43,9 @@ public:
     [[nodiscard]] std::vector<Recovery::Left> left() const { return m_recovery.left(); }
     std::vector<ModelDocument*> bringBack(const std::vector<Recovery::Left>& left);
 
+    /// Where unsaved edits of this window are kept, the recipe's too.
+    [[nodiscard]] Recovery& recovery() { return m_recovery; }
+
     // of the one in front
     [[nodiscard]] const DocumentPtr& snapshot() const { return m_current->snapshot(); }
     [[nodiscard]] QString source() const { return m_current->source(); }

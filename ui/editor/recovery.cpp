@@ -27,6 +27,13 @@ constexpr qint64 kYoungSeconds = 60; // a folder that is younger may be one whos
 const QString kLockName = QStringLiteral("lock");
 const QString kCells = QStringLiteral(".cells.json"), kAbout = QStringLiteral(".json");
 
+std::optional<QJsonObject> readAbout(const QString& path) {
+    QFile file(path + kAbout);
+    if (!file.open(QIODevice::ReadOnly)) return {};
+    const QJsonDocument about = QJsonDocument::fromJson(file.read(kMostAbout));
+    return about.isObject() ? std::optional(about.object()) : std::nullopt;
+}
+
 } // namespace
 
 Recovery::Recovery(const QString& root) : m_root(root) {
@@ -66,11 +73,11 @@ void Recovery::clearAway() const {
 }
 
 void Recovery::write(const QString& name, const DocumentPtr& document, const QJsonObject& about) {
-    if (!isKept() || !document || !prepare()) return;
+    if (!isKept() || !prepare()) return;
     const QString path = m_folder + QLatin1Char('/') + name;
     m_writer->run([path, document, about] {
         const QByteArray text = QJsonDocument(about).toJson();
-        if (writeFileAtomically(toPath(path + kCells), graph::toJson(*document)))
+        if (!document || writeFileAtomically(toPath(path + kCells), graph::toJson(*document)))
             (void)writeFileAtomically(toPath(path + kAbout), std::string(text.constData(), static_cast<std::size_t>(text.size())));
     });
 }
@@ -83,18 +90,23 @@ void Recovery::remove(const QString& name) {
     });
 }
 
+/// Of windows that do not live any more.
+QStringList Recovery::leftFolders() const {
+    QStringList out;
+    if (!isKept()) return out;
+    for (const QFileInfo& folder : QDir(m_root).entryInfoList({QStringLiteral("window-*")}, QDir::Dirs))
+        if (folder.filePath() != m_folder && !isFileLocked(toPath(folder.filePath() + QLatin1Char('/') + kLockName))) out.append(folder.filePath());
+    return out;
+}
+
 std::vector<Recovery::Left> Recovery::left() const {
     std::vector<Left> out;
-    if (!isKept()) return out;
-    for (const QFileInfo& folder : QDir(m_root).entryInfoList({QStringLiteral("window-*")}, QDir::Dirs)) {
-        if (folder.filePath() == m_folder || isFileLocked(toPath(folder.filePath() + QLatin1Char('/') + kLockName))) continue;
-        for (const QFileInfo& file : QDir(folder.filePath()).entryInfoList({QLatin1Char('*') + kCells}, QDir::Files, QDir::Name)) {
+    for (const QString& folder : leftFolders()) {
+        for (const QFileInfo& file : QDir(folder).entryInfoList({QLatin1Char('*') + kCells}, QDir::Files, QDir::Name)) {
             const QString path = file.filePath().chopped(kCells.size());
-            QFile about(path + kAbout);
-            if (out.size() >= kMostLeft || !about.open(QIODevice::ReadOnly)) continue;
-            const QJsonDocument names = QJsonDocument::fromJson(about.read(kMostAbout));
-            auto document = graph::loadDocument(toPath(file.filePath()));
-            if (document && names.isObject()) out.push_back({std::move(*document), names.object(), path});
+            const auto about = out.size() < kMostLeft ? readAbout(path) : std::nullopt;
+            auto document = about ? graph::loadDocument(toPath(file.filePath())) : Result<graph::Document>(fail("Not looked at."));
+            if (document) out.push_back({std::move(*document), *about, path});
         }
     }
     std::stable_sort(out.begin(), out.end(), [](const Left& a, const Left& b) {
@@ -104,10 +116,29 @@ std::vector<Recovery::Left> Recovery::left() const {
 }
 
 void Recovery::adopt(const Left& left, const QString& name) {
+    adoptFiles(left.path, name);
+}
+
+std::optional<QJsonObject> Recovery::takeLeftRecipe() {
+    std::optional<QJsonObject> newest;
+    QString path;
+    for (const QString& folder : leftFolders()) {
+        const QString one = folder + QLatin1Char('/') + kRecipeName;
+        if (newest && QFileInfo(one + kAbout).lastModified() <= QFileInfo(path + kAbout).lastModified()) continue;
+        const auto about = readAbout(one);
+        if (!about) continue;
+        newest = about;
+        path = one;
+    }
+    if (newest) adoptFiles(path, kRecipeName);
+    return newest;
+}
+
+void Recovery::adoptFiles(const QString& from, const QString& name) {
     if (!isKept() || !prepare()) return;
     const QString path = m_folder + QLatin1Char('/') + name;
-    if (QFile::rename(left.path + kCells, path + kCells)) QFile::rename(left.path + kAbout, path + kAbout);
-    const QString folder = QFileInfo(left.path).path(); // goes with the last of its models
+    if (!QFile::exists(from + kCells) || QFile::rename(from + kCells, path + kCells)) QFile::rename(from + kAbout, path + kAbout);
+    const QString folder = QFileInfo(from).path(); // goes with the last of what it holds
     if (QDir(folder).entryList({QStringLiteral("*.json")}, QDir::Files).isEmpty()) {
         QFile::remove(folder + QLatin1Char('/') + kLockName);
         QDir().rmdir(folder);

@@ -7,14 +7,17 @@
 
 #include <QJsonObject>
 #include <QString>
+#include <QStringList>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace celloom::ui {
 
 /// A folder of the workspace with a folder for each window that lives, which holds a lock as long as it does; so a window knows which of them
-/// belong to none. A model is two files there: NAME.cells.json and NAME.json, what the window knows of it besides.
+/// belong to none. A model is two files there: NAME.cells.json and
+/// NAME.json, what the window knows of it besides; the recipe is one: recipe.json.
 class Recovery {
 public:
     /// `root` empty: nothing is kept. Nothing is made before something is to be kept.
@@ -29,6 +32,8 @@ public:
     /// when the user saves.
     void write(const QString& name, const DocumentPtr& document, const QJsonObject& about);
     void remove(const QString& name);
+    void writeRecipe(const QJsonObject& about) { write(kRecipeName, nullptr, about); }
+    void removeRecipe() { remove(kRecipeName); }
 
     /// Models that windows before this one left unsaved, in the order of their tabs. Damaged files are passed over, and left.
     struct Left {
@@ -39,9 +44,14 @@ public:
     [[nodiscard]] std::vector<Left> left() const;
     /// They belong to this window from now on, under that name.
     void adopt(const Left& left, const QString& name);
+    /// The recipe that was written last by one of those windows: it belongs to this one from now on. Others wait for the next.
+    [[nodiscard]] std::optional<QJsonObject> takeLeftRecipe();
 
 private:
+    static inline const QString kRecipeName = QStringLiteral("recipe");
     [[nodiscard]] bool prepare();
+    void adoptFiles(const QString& from, const QString& name);
+    [[nodiscard]] QStringList leftFolders() const;
     void clearAway() const;
 
     QString m_root, m_folder; // of all windows; of this one, once it is made

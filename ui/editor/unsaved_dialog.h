@@ -1,4 +1,4 @@
-// Asks what becomes of unsaved edits before models are closed: lists every one of them.
+// Asks what becomes of unsaved edits before models or the recipe are closed: lists every one of them.
 #pragma once
 
 #include <QDialog>
@@ -9,8 +9,8 @@ namespace celloom::ui {
 class UnsavedDialog : public QDialog {
     Q_OBJECT
 public:
-    /// `names`: of the models, at least one.
-    explicit UnsavedDialog(const QStringList& names, QWidget* parent = nullptr);
+    /// Names of the models, and of the recipe where it has unsaved edits; at least one of all.
+    UnsavedDialog(const QStringList& models, const QString& recipe, QWidget* parent = nullptr);
 
 Q_SIGNALS:
     void saveChosen();

@@ -6,6 +6,7 @@
 #include "ui/common/theme.h"
 #include "ui/editor/open_models.h"
 #include "ui/editor/model_page.h"
+#include "ui/editor/unsaved_dialog.h"
 #include "ui/history/history_page.h"
 #include "ui/history/resume_dialog.h"
 #include "ui/live/live_page.h"
@@ -104,18 +105,17 @@ MainWindow::MainWindow(Services& services, QWidget* parent) : QMainWindow(parent
         const bool isOfSection = std::any_of(sections.begin(), sections.end(), [&](const QString& section) { return key.startsWith(section); });
         if (isOfSection || matters.contains(key)) analyse();
     });
-    auto* draftTimer = new QTimer(this); // a window that is killed loses a moment of the recipe, no more
-    draftTimer->setSingleShot(true);
-    draftTimer->setInterval(ModelDocument::kRecoveryMs);
-    connect(draftTimer, &QTimer::timeout, this, [this] {
-        keepDraft();
-        m_services.settings.sync();
-    });
-    const auto startDraft = [draftTimer] {
-        if (!draftTimer->isActive()) draftTimer->start();
+    auto* keepTimer = new QTimer(this); // a window that is killed loses a moment of the recipe, no more
+    keepTimer->setSingleShot(true);
+    keepTimer->setInterval(ModelDocument::kRecoveryMs);
+    connect(keepTimer, &QTimer::timeout, this, &MainWindow::keepEdits);
+    const auto keepSoon = [keepTimer] {
+        if (!keepTimer->isActive()) keepTimer->start();
     };
-    for (auto changed : {&RecipeDocument::replaced, &RecipeDocument::titleChanged}) connect(&services.recipe, changed, draftTimer, startDraft);
-    connect(&services.recipe, &RecipeDocument::valueChanged, draftTimer, startDraft);
+    for (auto changed : {&RecipeDocument::replaced, &RecipeDocument::titleChanged}) connect(&services.recipe, changed, keepTimer, keepSoon);
+    connect(&services.recipe, &RecipeDocument::valueChanged, keepTimer, keepSoon);
+    if (services.recipe.isModified()) // nobody has touched it yet
+        m_notice->show(Notice::Level::Warning, tr("Celloom ended before changes of the recipe %1 were saved; they are back.").arg(nameOfRecipe()), tr("Show the recipe"), [this] { showPage(PageId::Train); });
     connect(&services.analyser, &ModelAnalyser::ready, this, [this] {
         if (m_isChecking) finishCheck();
     });
@@ -144,10 +144,9 @@ void MainWindow::buildPages(QStackedWidget* stack) {
     connect(m_top, &TopBar::validateRequested, this, &MainWindow::validate);
     connect(data, &ComingPage::trainRequested, this, [this] { showPage(PageId::Train); });
     connect(m_welcome, &WelcomePage::runExampleRequested, this, [this](const QString& path) {
-        openRecipe(path);
-        if (m_services.recipe.filePath() == QFileInfo(path).absoluteFilePath()) run();
+        openRecipe(path, [this] { run(); });
     });
-    connect(m_welcome, &WelcomePage::openExampleRequested, this, &MainWindow::openRecipe);
+    connect(m_welcome, &WelcomePage::openExampleRequested, this, [this](const QString& path) { openRecipe(path); });
     connect(m_welcome, &WelcomePage::openRecipeRequested, this, &MainWindow::chooseRecipe);
     connect(m_welcome, &WelcomePage::runChosen, this, &MainWindow::openRun);
     connect(m_welcome, &WelcomePage::historyRequested, this, [this] { showPage(PageId::History); });
@@ -194,8 +193,7 @@ void MainWindow::connectEngine() {
             m_notice->show(Notice::Level::Error, Format::error(recipe.error()));
             return;
         }
-        m_services.recipe.take(std::move(*recipe), tr("copy of %1").arg(folder));
-        showPage(PageId::Train);
+        leaveRecipe([this, recipe = *recipe, name = tr("copy of %1").arg(folder)] { takeRecipe(recipe, name); });
     });
     EngineClient& engine = m_services.engine;
     connect(&engine, &EngineClient::runChanged, &store, [&store] { store.refreshRuns(); });
@@ -292,13 +290,44 @@ void MainWindow::refreshContext() {
     m_top->setContext(page ? page->context() : QString());
 }
 
-void MainWindow::openRecipe(const QString& path) {
-    if (Status status = m_services.recipe.open(path); !status) {
-        m_notice->show(Notice::Level::Error, Format::error(status.error()));
+void MainWindow::openRecipe(const QString& path, const std::function<void()>& then) {
+    if (const auto recipe = recipe::Recipe::load(toPath(path)); !recipe) { // before anything is asked
+        m_notice->show(Notice::Level::Error, Format::error(recipe.error()));
         return;
     }
-    m_services.settings.setValue(QStringLiteral("recipe"), path);
+    leaveRecipe([this, path, then] {
+        if (Status status = m_services.recipe.open(path); !status) {
+            m_notice->show(Notice::Level::Error, Format::error(status.error()));
+            return;
+        }
+        rememberRecipe();
+        showPage(PageId::Train);
+        if (then) then();
+    });
+}
+
+void MainWindow::takeRecipe(recipe::Recipe recipe, const QString& name) {
+    m_services.recipe.take(std::move(recipe), name);
+    rememberRecipe();
     showPage(PageId::Train);
+}
+
+QString MainWindow::nameOfRecipe() const {
+    const RecipeDocument& recipe = m_services.recipe;
+    const bool isUntitled = recipe.name().isEmpty() || (recipe.filePath().isEmpty() && recipe.name() == QLatin1String("untitled"));
+    return isUntitled ? tr("untitled") : recipe.name();
+}
+
+void MainWindow::leaveRecipe(const std::function<void()>& then) {
+    if (!m_services.recipe.isModified()) {
+        then();
+        return;
+    }
+    showPage(PageId::Train); // one sees what is asked about
+    auto* dialog = new UnsavedDialog({}, nameOfRecipe(), this);
+    connect(dialog, &UnsavedDialog::saveChosen, this, [this, then] { m_train->save(then); });
+    connect(dialog, &UnsavedDialog::discardChosen, this, then);
+    dialog->open();
 }
 
 void MainWindow::chooseRecipe() {
@@ -307,7 +336,7 @@ void MainWindow::chooseRecipe() {
     dialog->setNameFilters({tr("Recipes (*.json)"), tr("All files (*)")});
     dialog->setFileMode(QFileDialog::ExistingFile);
     dialog->setDirectory(QFileInfo(m_services.settings.value(QStringLiteral("recipe")).toString()).absolutePath());
-    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openRecipe);
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) { openRecipe(path); });
     dialog->open();
 }
 
@@ -437,25 +466,39 @@ void MainWindow::tune(const QString& model, const QString& name) {
     CELLOOM_CHECK(recipe.set("model.weights", toUtf8(model)));
     const QString tokenizer = model + QStringLiteral("/tokenizer.model");
     if (QFileInfo::exists(tokenizer)) CELLOOM_CHECK(recipe.set("tokenizer.path", toUtf8(tokenizer)));
-    m_services.recipe.take(std::move(recipe), name);
-    showPage(PageId::Train);
-    m_train->focusField(QStringLiteral("data.train")); // what is missing still
+    leaveRecipe([this, recipe, name] {
+        takeRecipe(recipe, name);
+        m_train->focusField(QStringLiteral("data.train")); // what is missing still
+    });
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    // Runs belong to the engine and go on; an unsaved recipe is kept for the next start.
+    // Runs belong to the engine and go on.
     m_services.settings.setValue(QStringLiteral("geometry"), saveGeometry());
-    keepDraft();
-    event->setAccepted(m_services.model.onlyHere().empty());
-    if (event->isAccepted()) return;
-    showPage(PageId::Model);
-    m_model->leaveAll([this] { close(); });
+    RecipeDocument& recipe = m_services.recipe;
+    event->setAccepted(m_services.model.onlyHere().empty() && !recipe.isModified());
+    if (event->isAccepted()) {
+        rememberRecipe();
+        m_services.model.recovery().removeRecipe();
+        return;
+    }
+    showPage(m_services.model.onlyHere().empty() ? PageId::Train : PageId::Model);
+    m_model->leaveAll([this] { close(); }, {recipe.isModified() ? nameOfRecipe() : QString(), [this](const auto& then) { m_train->save(then); }, [&recipe] { recipe.discard(); }});
 }
 
-void MainWindow::keepDraft() {
-    const bool isDraft = m_services.recipe.isModified() || m_services.recipe.filePath().isEmpty();
-    m_services.settings.setValue(QStringLiteral("draft"), isDraft ? fromUtf8(m_services.recipe.recipe().withAbsolutePaths().toJson()) : QString());
-    m_services.settings.setValue(QStringLiteral("draftName"), m_services.recipe.name());
+/// What is not saved comes back also after the window was killed.
+void MainWindow::keepEdits() {
+    Recovery& recovery = m_services.model.recovery();
+    if (m_services.recipe.isModified()) recovery.writeRecipe(m_services.recipe.about());
+    else recovery.removeRecipe();
+}
+
+/// For the next start: the file, or the recipe itself where it has none, such as a run's.
+void MainWindow::rememberRecipe() {
+    const RecipeDocument& recipe = m_services.recipe;
+    if (!recipe.filePath().isEmpty()) m_services.settings.setValue(QStringLiteral("recipe"), recipe.filePath());
+    m_services.settings.setValue(QStringLiteral("draft"), recipe.filePath().isEmpty() ? fromUtf8(recipe.recipe().withAbsolutePaths().toJson()) : QString());
+    m_services.settings.setValue(QStringLiteral("draftName"), recipe.name());
 }
 
 void MainWindow::changeEvent(QEvent* event) {

@@ -9,6 +9,8 @@
 
 #include <QMainWindow>
 
+#include <functional>
+
 class QStackedWidget;
 
 namespace celloom::ui {
@@ -32,6 +34,8 @@ public:
     explicit MainWindow(Services& services, QWidget* parent = nullptr);
 
     void showPage(PageId page);
+    /// Once unsaved edits of the present recipe are saved or given up. `then` is called when it is open.
+    void openRecipe(const QString& path, const std::function<void()>& then = {});
     void showWelcome();
 
 protected:
@@ -48,13 +52,16 @@ private:
     void refreshContext();
     void leavePage();
 
-    void openRecipe(const QString& path);
+    [[nodiscard]] QString nameOfRecipe() const;
+    /// Asks what becomes of unsaved edits of the recipe, if there are any. `then` is called unless the user cancels.
+    void leaveRecipe(const std::function<void()>& then);
+    void takeRecipe(recipe::Recipe recipe, const QString& name);
     void chooseRecipe();
     void run();
     void validate();
+    void keepEdits();
+    void rememberRecipe();
     /// Waits for the analysis of the recipe as it is now, then reports, and with `andRun` submits.
-    /// An unsaved recipe is there again at the next start.
-    void keepDraft();
     void check(bool andRun);
     void finishCheck();
     void submit();

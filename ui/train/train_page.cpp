@@ -169,8 +169,8 @@ QWidget* TrainPage::buildSections() {
     auto* saveAs = new QPushButton(panel);
     for (QPushButton* button : {open, save, saveAs}) layout->addWidget(button);
     connect(open, &QPushButton::clicked, this, &TrainPage::openRequested);
-    connect(save, &QPushButton::clicked, this, &TrainPage::save);
-    connect(saveAs, &QPushButton::clicked, this, &TrainPage::saveAs);
+    connect(save, &QPushButton::clicked, this, [this] { this->save(); });
+    connect(saveAs, &QPushButton::clicked, this, [this] { this->saveAs(); });
     texts.add([open, save, saveAs] {
         open->setText(tr("Open…"));
         open->setToolTip(tr("Open a recipe (Ctrl+O)"));
@@ -465,15 +465,15 @@ QString TrainPage::problemText(const recipe::Problem& problem) const {
     return field ? fieldLabel(*field, m_services.language.isChinese()) + QStringLiteral(": ") + text : text;
 }
 
-void TrainPage::save() {
+void TrainPage::save(const std::function<void()>& then) {
     if (m_services.recipe.filePath().isEmpty()) {
-        saveAs();
+        saveAs(then);
     } else {
-        saveTo(m_services.recipe.filePath());
+        saveTo(m_services.recipe.filePath(), then);
     }
 }
 
-void TrainPage::saveAs() {
+void TrainPage::saveAs(const std::function<void()>& then) {
     auto* dialog = new QFileDialog(window(), tr("Save recipe"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
@@ -482,17 +482,21 @@ void TrainPage::saveAs() {
     const QString path = m_services.recipe.filePath();
     dialog->setDirectory(path.isEmpty() ? pathText(m_services.store.workspace().path) : QFileInfo(path).absolutePath());
     dialog->selectFile(m_services.recipe.name() + QStringLiteral(".json"));
-    connect(dialog, &QFileDialog::fileSelected, this, &TrainPage::saveTo);
+    connect(dialog, &QFileDialog::fileSelected, this, [this, then](const QString& path) { saveTo(path, then); });
     dialog->open();
 }
 
-void TrainPage::saveTo(const QString& path) {
+void TrainPage::saveTo(const QString& path, const std::function<void()>& then) {
     if (m_services.recipe.hasPending()) {
         Q_EMIT failed(tr("Some fields hold no valid value yet; the file would not have them. Correct the marked fields first."));
         return;
     }
-    if (Status status = m_services.recipe.save(path); !status) Q_EMIT failed(Format::error(status.error()));
+    if (Status status = m_services.recipe.save(path); !status) {
+        Q_EMIT failed(Format::error(status.error()));
+        return;
+    }
     refreshText();
+    if (then) then();
 }
 
 } // namespace celloom::ui

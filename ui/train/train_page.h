@@ -5,6 +5,7 @@
 #include "models/recipe/recipe.h"
 #include "ui/shell/page.h"
 
+#include <functional>
 #include <vector>
 
 class QLabel;
@@ -33,8 +34,8 @@ public:
     void showProblems();
     void focusField(const QString& key);
     [[nodiscard]] QString problemText(const recipe::Problem& problem) const;
-    /// To the recipe's file; asks for one where there is none.
-    void save();
+    /// To the recipe's file; asks for one where there is none. `then` is called once it is saved.
+    void save(const std::function<void()>& then = {});
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -50,8 +51,8 @@ private:
     QWidget* buildHelp();
     QWidget* buildRate();
     QWidget* buildText();
-    void saveAs();
-    void saveTo(const QString& path);
+    void saveAs(const std::function<void()>& then = {});
+    void saveTo(const QString& path, const std::function<void()>& then = {});
     void showHelp(const recipe::Field* field);
     void showKind();
     void refreshRate();
