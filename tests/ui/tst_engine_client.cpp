@@ -1,15 +1,21 @@
 // The client of the broker against a broker made of a QLocalServer: lines in pieces, a broker that goes away, numbers that go on.
 #include "tests/ui/fake_broker.h"
+#include "ui/common/ending_process.h"
 #include "ui/common/engine_client.h"
 
 #include <QDir>
 #include <QFile>
 #include <QLocalServer>
 #include <QLocalSocket>
+#include <QPointer>
+#include <QProcess>
+#include <QRegularExpression>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
 
+#include <cerrno>
+#include <csignal>
 #include <memory>
 
 using namespace celloom;
@@ -40,6 +46,33 @@ private Q_SLOTS:
         QTRY_COMPARE(client.state(), EngineClient::State::Connected);
         QCOMPARE(broker.last("hello")["version"].get<int>(), protocol::kVersion);
         QCOMPARE(broker.last("subscribe")["after"].get<int>(), 7); // what was before is read from the databases
+    }
+
+    void aProcessThatIsLetEndLeavesNothing() {
+        QTest::failOnWarning(QRegularExpression(QStringLiteral(".*"))); // "Destroyed while process is still running"
+        const auto begin = [](bool isWaitedFor) {
+            auto* process = new QProcess;
+            process->start(QStringLiteral("sleep"), {QStringLiteral("1000")});
+            if (isWaitedFor && !process->waitForStarted()) qFatal("sleep does not start");
+            return QPointer(process);
+        };
+        const auto holder = std::make_unique<QObject>();
+        auto process = begin(true);
+        letEnd(process, holder.get());
+        QTRY_VERIFY(!process); // by itself
+        process = new QProcess;
+        letEnd(process, holder.get());
+        QTRY_VERIFY(!process); // was never started
+        for (const bool isWaitedFor : {true, false}) {
+            auto last = std::make_unique<QObject>();
+            process = begin(isWaitedFor);
+            const auto id = static_cast<pid_t>(process->processId());
+            QVERIFY(id > 0);
+            letEnd(process, last.get());
+            last.reset();
+            QVERIFY(!process);
+            QVERIFY(::kill(id, 0) == -1 && errno == ESRCH);
+        }
     }
 
     void linesMayComeInAnyPieces() {

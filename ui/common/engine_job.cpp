@@ -1,6 +1,7 @@
 #include "ui/common/engine_job.h"
 
 #include "models/base/exit_codes.h"
+#include "ui/common/ending_process.h"
 #include "ui/common/format.h"
 
 #include <QCoreApplication>
@@ -44,18 +45,8 @@ EngineJob::~EngineJob() {
     letGo();
 }
 
-/// The process ends without anybody listening, and takes itself away; at the latest with the program, which waits for it.
 void EngineJob::letGo() {
-    QProcess* process = std::exchange(m_process, nullptr);
-    if (!process) return;
-    process->disconnect(this);
-    process->setParent(QCoreApplication::instance());
-    connect(process, &QProcess::finished, process, &QObject::deleteLater);
-    connect(process, &QProcess::errorOccurred, process, [process](QProcess::ProcessError error) {
-        if (error == QProcess::FailedToStart) process->deleteLater();
-    });
-    process->kill();
-    if (process->state() == QProcess::NotRunning) process->deleteLater();
+    if (QProcess* process = std::exchange(m_process, nullptr)) letEnd(process, QCoreApplication::instance());
 }
 
 void EngineJob::start(const QStringList& arguments) {

@@ -1,5 +1,8 @@
 #include "ui/editor/graph_layout.h"
 
+#include "ui/common/ending_process.h"
+
+#include <QCoreApplication>
 #include <QDataStream>
 #include <QFile>
 #include <QFileInfo>
@@ -25,7 +28,6 @@ namespace {
 constexpr double kPointsPerInch = 72;
 constexpr double kRowGap = 46, kColumnGap = 36;
 constexpr std::size_t kMostForGraphviz = 5000;
-constexpr int kMostWaitMs = 1500;
 
 void set(void* object, const char* name, const char* value) {
     // Graphviz takes char* and copies.
@@ -411,7 +413,6 @@ GraphLayouter::GraphLayouter(QString helper, QObject* parent) : QObject(parent),
 
 GraphLayouter::~GraphLayouter() {
     endHelper();
-    for (QProcess* process : findChildren<QProcess*>()) process->waitForFinished(kMostWaitMs); // killed: as good as gone
 }
 
 void GraphLayouter::request(LayoutInput input) {
@@ -459,15 +460,7 @@ void GraphLayouter::runHelper() {
 }
 
 void GraphLayouter::endHelper() {
-    QProcess* process = std::exchange(m_process, nullptr);
-    if (!process) return;
-    process->disconnect(this);
-    if (process->state() == QProcess::NotRunning) {
-        process->deleteLater();
-        return;
-    }
-    connect(process, &QProcess::finished, process, &QObject::deleteLater);
-    process->kill();
+    if (QProcess* process = std::exchange(m_process, nullptr)) letEnd(process, QCoreApplication::instance());
 }
 
 void GraphLayouter::forget() {
