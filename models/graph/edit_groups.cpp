@@ -126,7 +126,12 @@ Result<std::string> copyCells(const Document& document, const GraphName& graph, 
 
 Result<std::vector<std::string>> pasteCells(Document& document, const GraphName& graph, const std::string& text, Position offset) {
     auto fragment = fromJson(text);
-    if (!fragment) return fail("The clipboard holds no cells.", "Copy cells of a Celloom document first.");
+    if (!fragment && !isMeantAsDocument(text)) return fail("The clipboard holds no cells.", "Copy cells of a Celloom document, or classes derived from nn.Cell or nn.Module.");
+    if (!fragment) {
+        const Error& why = fragment.error();
+        if (why.place.empty()) return fail("The clipboard's cells cannot be read: " + why.message, why.hint);
+        return fail("The clipboard's cells cannot be read at " + why.place + ": " + why.message, why.hint);
+    }
     // A whole document has wires to its own ports: they stay behind.
     std::erase_if(fragment->main.wires, [](const Wire& wire) { return wire.from.cell.empty() || wire.to.cell.empty(); });
     CELLOOM_TRY_STATUS(checkFragment(fragment->main));

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <string_view>
 
 namespace celloom::graph {
@@ -161,22 +162,39 @@ bool leadsTo(const Graph& graph, const std::string& from, const std::string& to)
 
 // ---- cells ----
 
+namespace {
+
+/// Where at `i` of a type's name a linear unit is written as one word of few letters ("ReLU", "PReLU", "SwiGLU"): how long it is, else 0.
+std::size_t unitAt(const std::string& type, std::size_t i) {
+    static const std::regex unit("[A-Z]?[A-Z][a-z]{1,2}G?LU(?![a-z])");
+    std::smatch found;
+    const auto begin = type.begin() + static_cast<std::ptrdiff_t>(i);
+    return std::regex_search(begin, type.end(), found, unit, std::regex_constants::match_continuous) ? static_cast<std::size_t>(found.length()) : 0;
+}
+
+/// "RMSNorm" -> "rms_norm", "LeakyReLU" -> "leaky_relu".
+std::string stemOf(const std::string& type) {
+    const auto isUpper = [&](std::size_t at) { return at < type.size() && type[at] >= 'A' && type[at] <= 'Z'; };
+    std::string stem;
+    std::size_t unitEnd = 0;
+    for (std::size_t i = 0; i < type.size(); ++i) {
+        const bool begins = i > 0 && i >= unitEnd && isUpper(i) && (!isUpper(i - 1) || (i + 1 < type.size() && !isUpper(i + 1) && type[i + 1] != '_'));
+        if (begins && stem.back() != '_') stem += '_';
+        if (i >= unitEnd && (begins || i == 0)) unitEnd = i + unitAt(type, i);
+        stem += isUpper(i) ? static_cast<char>(type[i] - 'A' + 'a') : type[i];
+    }
+    return stem;
+}
+
+} // namespace
+
 Result<std::string> addCell(Document& document, const GraphName& graphName, const std::string& type, std::optional<Position> position,
                             const std::string& wantedName) {
     CELLOOM_TRY(graph, graphFor(document, graphName));
     if (!catalog::find(type) && !document.composites.contains(type)) return fail("There is no cell type " + inQuotes(type) + ".");
     if (wouldRecurse(document, graphName, type)) return fail(type + " contains " + graphName + " and cannot stand inside it.");
-    std::string stem = wantedName;
-    if (stem.empty()) { // "RMSNorm" -> "rms_norm"
-        for (std::size_t i = 0; i < type.size(); ++i) {
-            const auto isUpper = [&](std::size_t at) { return at < type.size() && type[at] >= 'A' && type[at] <= 'Z'; };
-            const bool begins = i > 0 && isUpper(i) && (!isUpper(i - 1) || (i + 1 < type.size() && !isUpper(i + 1) && type[i + 1] != '_'));
-            if (begins && stem.back() != '_') stem += '_';
-            stem += isUpper(i) ? static_cast<char>(type[i] - 'A' + 'a') : type[i];
-        }
-    }
     Cell cell;
-    cell.name = freeCellName(*graph, stem);
+    cell.name = freeCellName(*graph, wantedName.empty() ? stemOf(type) : wantedName);
     cell.type = type;
     cell.position = position;
     graph->cells.push_back(std::move(cell));

@@ -18,6 +18,7 @@ using nlohmann::ordered_json;
 constexpr const char* kFormat = "celloom-cells";
 constexpr std::size_t kMaxItems = 20000; // cells, wires, ports of one graph; composites of a document
 constexpr std::size_t kMaxTextBytes = 65536;
+constexpr std::size_t kMostKeysNamed = 4, kMostKeyBytes = 40; // of an object that is no document
 
 // ---- migrations: kMigrations[n] turns a document of schema n + 1 into one of schema n + 2 ----
 
@@ -93,6 +94,22 @@ public:
 
     tl::unexpected<Error> wrong(const std::string& at, const std::string& message, const std::string& hint = {}) const {
         return fail(message, hint, m_file.empty() ? at : at.empty() ? m_file : m_file + ": " + at);
+    }
+
+    /// What it is instead, as far as its keys tell.
+    tl::unexpected<Error> noDocument(const json& value) const {
+        const std::string hint = "One begins with \"format\": \"" + std::string(kFormat) + "\".";
+        if (!value.is_object()) return wrong("", "is no Cell graph document but " + describe(value) + ".", hint);
+        if (value.contains("format")) return wrong("", "is no Cell graph document: its format is " + describe(value["format"]) + ".", hint);
+        if (value.contains("model_type") || value.contains("architectures"))
+            return wrong("", "is no Cell graph document but reads like a config.json.", "Give it that name, and open it or its folder.");
+        if (value.contains("weight_map")) return wrong("", "is no Cell graph document but reads like an index of weights.", "Open the folder that it lies in.");
+        if (value.contains("model") && (value.contains("train") || value.contains("data"))) return wrong("", "is no Cell graph document but reads like a recipe.", "Open it on the Train page.");
+        std::vector<std::string> keys;
+        for (const auto& [key, inner] : value.items())
+            keys.push_back(inQuotes(key, kMostKeyBytes));
+        if (keys.empty()) return wrong("", "is no Cell graph document but an empty object.", hint);
+        return wrong("", "is no Cell graph document but an object with " + joined(keys, kMostKeysNamed) + ".", hint);
     }
 
 private:
@@ -257,11 +274,14 @@ std::string toJson(const Document& document) {
     return out.dump(1) + "\n";
 }
 
+bool isMeantAsDocument(const std::string& text) {
+    return text.find(kFormat) != std::string::npos;
+}
+
 Result<Document> fromJson(const std::string& text, const std::string& place) {
     CELLOOM_TRY(value, parseJson(text, place));
     Reader reader(place);
-    if (!value.is_object() || !value.contains("format") || value["format"] != kFormat)
-        return reader.wrong("", "is no Cell graph document.", "One begins with \"format\": \"" + std::string(kFormat) + "\".");
+    if (!value.is_object() || !value.contains("format") || value["format"] != kFormat) return reader.noDocument(value);
     const auto schema = value.find("schema");
     if (schema == value.end() || !schema->is_number_integer() || schema->get<double>() < 1)
         return reader.wrong("schema", "must be a whole number of 1 or more.");

@@ -10,6 +10,8 @@
 namespace celloom::graph {
 
 std::string toJson(const Document& document);
+/// Whether a text would be a document, were it whole and free of mistakes.
+bool isMeantAsDocument(const std::string& text);
 Result<Document> fromJson(const std::string& text, const std::string& place = {});
 Result<Document> loadDocument(const std::filesystem::path& path); // .cells.json
 

@@ -1446,6 +1446,14 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <source>The run&apos;s vocabulary follows the tokenizer that it trains.</source>
         <translation>运行的词表大小随它训练的分词器而定。</translation>
     </message>
+    <message>
+        <source>File</source>
+        <translation>文件</translation>
+    </message>
+    <message>
+        <source>A Cell graph by itself, without weights or tokenizer: a model trained from it begins empty.</source>
+        <translation>单独的单元图，没有权重，也没有分词器：用它训练的模型从随机初始化开始。</translation>
+    </message>
 </context>
 <context>
     <name>celloom::ui::KindSwitch</name>

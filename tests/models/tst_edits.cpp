@@ -338,6 +338,10 @@ void TestEdits::theClipboardIsReadWithCare() {
     QVERIFY(!pasteCells(document, "", R"({"format":"celloom-cells","schema":1,"main":{"cells":[{"name":"a","type":"SiLU"},{"name":"a","type":"SiLU"}]}})", {}));
     QVERIFY(!pasteCells(document, "", R"({"format":"celloom-cells","schema":1,"main":{"cells":[{"name":"a","type":"SiLU"}],"wires":["a.out -> b.x"]}})", {}));
     QCOMPARE(toJson(document), before);
+    const auto saidOf = [&](const std::string& text) { return QString::fromStdString(pasteCells(document, "", text, {}).error().text()); };
+    QVERIFY(saidOf("hello").contains("holds no cells"));
+    QVERIFY(saidOf("{\"format\": \"celloom-cells\", ").contains("cannot be read: is not valid JSON (line 1, column 29)"));
+    QVERIFY(saidOf(R"({"format":"celloom-cells","schema":1,"main":{"cells":[{"name":"a"}]}})").contains("cannot be read at main.cells[0]: lacks \"type\""));
 }
 
 void TestEdits::aCompositeCannotComeIntoItself() {
@@ -378,8 +382,13 @@ void TestEdits::portsOfACompositeAreFollowedByItsUsers() {
 void TestEdits::namesOfNewCellsFollowTheirTypes() {
     Document document;
     for (const auto& [type, name] : {std::pair("Dense", "dense"), std::pair("Dense", "dense_2"), std::pair("RMSNorm", "rms_norm"), std::pair("LMHead", "lm_head"),
-                                     std::pair("RotaryEmbedding", "rotary_embedding"), std::pair("SiLU", "si_lu")})
+                                     std::pair("RotaryEmbedding", "rotary_embedding"), std::pair("SiLU", "silu"), std::pair("ReLU", "relu"), std::pair("GELU", "gelu")})
         QCOMPARE(addCell(document, "", type).value(), std::string(name));
+    for (const auto& [composite, name] : {std::pair("LeakyReLU", "leaky_relu"), std::pair("PReLU", "prelu"), std::pair("SwiGLU", "swiglu"), std::pair("SwiGLUBlock", "swiglu_block"),
+                                          std::pair("QuickGELU", "quick_gelu"), std::pair("ReLU6", "relu6"), std::pair("My_ReLU", "my_relu"), std::pair("MLPBlock", "mlp_block")}) {
+        document.composites[composite] = {};
+        QCOMPARE(addCell(document, "", composite).value(), std::string(name));
+    }
 }
 
 QTEST_GUILESS_MAIN(TestEdits)

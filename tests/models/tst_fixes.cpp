@@ -75,7 +75,7 @@ void TestFixes::aMistakeIsMended_data() {
     row("an input without a wire", [](Document& d) { must(removeWire(d, "", {{"up", "out"}, {"norm", "x"}})); }, "The input x has no wire", "Wire up.out to norm.x");
     row("an output without a wire", [](Document& d) { must(removeWire(d, "", {{"down", "out"}, {"", "out"}})); }, "The output out has no wire", "Wire down.out to out");
     row("a cell that nothing uses, its target free", [](Document& d) { must(removeWire(d, "", {{"down", "out"}, {"", "out"}})); }, "Nothing uses", "Wire down.out to out");
-    row("a cell too many", [](Document& d) { must(addCell(d, "", "SiLU")); must(addWire(d, "", {{"up", "out"}, {"si_lu", "x"}})); }, "Nothing uses", "Remove si_lu");
+    row("a cell too many", [](Document& d) { must(addCell(d, "", "SiLU")); must(addWire(d, "", {{"up", "out"}, {"silu", "x"}})); }, "Nothing uses", "Remove silu");
     row("keys and values come from where the queries do", [](Document& d) {
         withAttention(d, std::int64_t{4}, std::int64_t{4}, std::int64_t{16});
         must(removeWire(d, "", {{"down", "out"}, {"core", "v"}})); }, "The input v has no wire", "Wire down.out to core.v");

@@ -465,10 +465,11 @@ private Q_SLOTS:
         const QString head = R"({"format": "celloom-cells", "schema": 1, )";
         QTest::newRow("not JSON") << "{"
                                   << "line 1";
-        QTest::newRow("another document") << "{}"
-                                          << "no Cell graph document";
-        QTest::newRow("a list") << "[]"
-                                << "no Cell graph document";
+        for (const auto& [json, said] : {std::pair("{}", "no Cell graph document but an empty object"), std::pair("[]", "no Cell graph document but a list"), std::pair("3", "but the number 3"),
+                                         std::pair(R"({"format": "other"})", "its format is the text \"other\""), std::pair(R"({"model_type": "llama"})", "reads like a config.json"),
+                                         std::pair(R"({"weight_map": {}})", "reads like an index of weights"), std::pair(R"({"model": {}, "train": {}})", "reads like a recipe"),
+                                         std::pair(R"({"a": 1, "b": 2})", "but an object with \"a\""), std::pair(R"({"a":1,"b":2,"c":3,"d":4,"e":5})", " … and 1 more")})
+            QTest::newRow(json) << json << said;
         QTest::newRow("no schema") << R"({"format": "celloom-cells", "main": {}})"
                                    << "schema";
         QTest::newRow("newer schema") << R"({"format": "celloom-cells", "schema": 99, "main": {}})"

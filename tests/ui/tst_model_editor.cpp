@@ -6,6 +6,7 @@
 #include "ui/editor/graph_view.h"
 #include "ui/editor/model_page.h"
 #include "ui/editor/palette.h"
+#include "ui/shell/notice.h"
 
 #include <QClipboard>
 #include <QLabel>
@@ -185,9 +186,15 @@ void TestModelEditor::copiesArePastedWithNewNames() {
     QVERIFY(QApplication::clipboard()->text().contains(QLatin1String("RMSNorm")));
     QTest::keyClick(editor.view, Qt::Key_V, Qt::ControlModifier);
     QVERIFY(graph::findCell(editor.main(), "norm_2"));
-    QApplication::clipboard()->setText(QStringLiteral("celloom-cells, but no document"));
-    QTest::keyClick(editor.view, Qt::Key_V, Qt::ControlModifier);
-    QCOMPARE(editor.bench.model.undoStack().count(), 1);
+    for (const auto& [text, why] : {std::pair("celloom-cells, but no document", "cannot be read: is not valid JSON"), std::pair("a shopping list", "holds no cells"),
+                                    std::pair(R"({"format": "celloom-cells", "schema": 1, "main": {"cells": [{"name": "a"}]}})", "main.cells[0]")}) {
+        QApplication::clipboard()->setText(QString::fromLatin1(text));
+        QTest::keyClick(editor.view, Qt::Key_V, Qt::ControlModifier);
+        QCOMPARE(editor.bench.model.undoStack().count(), 1);
+        const auto* notice = editor.page.findChild<Notice*>();
+        QVERIFY(notice->isVisible());
+        QVERIFY(notice->findChildren<QLabel*>().at(1)->text().contains(QLatin1String(why)));
+    }
 }
 
 void TestModelEditor::thePaletteFindsByNameFirst() {

@@ -2,15 +2,21 @@
 #include "models/families/families.h"
 #include "models/graph/edits.h"
 #include "models/graph/expand.h"
+#include "models/graph/json.h"
 #include "models/library/standard.h"
 #include "services_bench.h"
 #include "ui/common/widgets.h"
 #include "ui/editor/graph_view.h"
+#include "ui/editor/inspector.h"
 #include "ui/editor/model_page.h"
 #include "ui/editor/new_model_dialog.h"
 #include "ui/editor/palette.h"
 #include "ui/editor/weights_bar.h"
 
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
 #include <QPushButton>
@@ -191,6 +197,26 @@ private Q_SLOTS:
         QVERIFY(page.bench.model.current().save(file));
         page.page->open(file);
         QTRY_COMPARE(page.bench.settings.value(QStringLiteral("models/recent")).toStringList(), (QStringList{file, kFolder}));
+    }
+
+    void aLoneGraphIsNotTakenForAFolder() {
+        OnPage page;
+        const QString file = page.bench.folder.filePath(QStringLiteral("alone/mine.cells.json"));
+        QVERIFY(QDir().mkpath(QFileInfo(file).path()));
+        QFile written(file);
+        QVERIFY(written.open(QIODevice::WriteOnly));
+        written.write(QByteArray::fromStdString(graph::toJson(*page.bench.model.snapshot())));
+        written.close();
+        const auto isSaid = [&](const QString& text) {
+            const auto labels = page.page->findChild<Inspector*>()->findChildren<QLabel*>();
+            return std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) { return label->text().contains(text); });
+        };
+        page.page->open(file);
+        QTRY_VERIFY(isSaid(file));
+        QVERIFY(isSaid(QStringLiteral("A Cell graph by itself")));
+        QVERIFY(!isSaid(QStringLiteral("Not understood")));
+        page.page->open(kFolder);
+        QTRY_VERIFY(isSaid(QStringLiteral("Not understood")));
     }
 };
 

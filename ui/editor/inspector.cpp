@@ -16,6 +16,7 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include <filesystem>
 #include <set>
 
 namespace celloom::ui {
@@ -304,15 +305,22 @@ QString remarkText(const families::NotUnderstood& remark) {
     return what;
 }
 
+/// A graph's own file with nothing of a model's folder around it.
+bool isLoneGraph(const std::string& source, const families::FolderContents& folder) {
+    const std::string name = std::filesystem::path(source).filename().string();
+    return name.ends_with(".cells.json") && name != "model.cells.json" && folder.weights.empty() && !folder.hasTokenizer && folder.notUnderstood.empty();
+}
+
 } // namespace
 
 /// What lies in the model's folder, and what of it was not understood.
 void Inspector::addFolder() {
     if (!m_analysis->folder) return;
     const families::FolderContents& folder = *m_analysis->folder;
-    addHeading(tr("Folder"));
+    const bool isLone = isLoneGraph(m_analysis->source, folder);
+    addHeading(isLone ? tr("File") : tr("Folder"));
     auto* where = makeLabel("mono", m_content);
-    where->setText(pathText(folder.path));
+    where->setText(isLone ? fromUtf8(m_analysis->source) : pathText(folder.path));
     where->setWordWrap(true);
     where->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_rows->addWidget(where);
@@ -323,6 +331,10 @@ void Inspector::addFolder() {
         addPair(fromUtf8(folder.weights[i].name), Format::bytes(static_cast<double>(folder.weights[i].bytes)));
     if (folder.weights.size() > kShownFiles) addNote(tr("and %n more", "", static_cast<int>(folder.weights.size() - kShownFiles)));
     if (folder.weights.size() > 1) addPair(tr("Weights together"), Format::bytes(static_cast<double>(folder.weightBytes())));
+    if (isLone) {
+        addNote(tr("A Cell graph by itself, without weights or tokenizer: a model trained from it begins empty."));
+        return;
+    }
     if (folder.weights.empty()) addNote(tr("No weights: a model trained from this folder begins empty."));
     if (!folder.statedType.empty()) addPair(tr("Type, says config.json"), fromUtf8(folder.statedType));
     addPair(tr("Tokenizer"), folder.hasTokenizer ? QStringLiteral("tokenizer.model") : tr("none that can be read"));

@@ -27,6 +27,7 @@
 #include <QClipboard>
 #include <QLineEdit>
 #include <QMenu>
+#include <QMimeData>
 #include <QShortcut>
 #include <QTimer>
 #include <QUndoGroup>
@@ -140,8 +141,7 @@ void ModelPage::refreshActions() {
     m_rename->setEnabled(canEdit && box);
     m_picture->setEnabled(m_analysis && !m_analysis->openError && !m_level.boxes.empty());
     m_saveCell->setEnabled(canEdit && canSaveCell());
-    const QString clipboard = canEdit ? QApplication::clipboard()->text() : QString();
-    m_paste->setEnabled(clipboard.contains(QLatin1String("celloom-cells")) || looksLikeCode(clipboard));
+    m_paste->setEnabled(canEdit && QApplication::clipboard()->mimeData() && QApplication::clipboard()->mimeData()->hasText()); // what cannot be pasted says why
     for (QAction* action : {m_arrange, m_selectAll, m_find}) action->setEnabled(canEdit);
     for (QAction* action : {m_new, m_close}) action->setEnabled(recipe::trains(m_services.recipe.recipe()));
 }
