@@ -1,4 +1,5 @@
 // The Model page's data: levels of a model with shapes and counts, and where the boxes go.
+#include "models/graph/json.h"
 #include "ui/common/model_analysis.h"
 #include "ui/editor/graph_layout.h"
 #include "ui/editor/model_level.h"
@@ -123,6 +124,19 @@ private Q_SLOTS:
         const ModelLevel level = makeLevel(analysis, {});
         QCOMPARE(find(level, "layers")->repeatText, std::string("layers"));
         QCOMPARE(find(level, "layers")->parameters, std::int64_t(0));
+    }
+
+    void anInputWithoutAShapeIsAProblemAndIsShown() {
+        for (const char* shape : {"", R"(, "shape": ["B", "2 +"])"}) {
+            auto document = graph::fromJson(R"({"format":"celloom-cells","schema":1,"main":{"name":"s","inputs":[{"name":"x")" + std::string(shape) +
+                                            R"(}],"outputs":[{"name":"y"}],"cells":[{"name":"c","type":"ReLU"}],"wires":["x -> c.x","c.out -> y"]}})");
+            QVERIFY2(document, document ? "" : document.error().text().c_str());
+            const ModelAnalysis analysis = analyse(recipe::Recipe(), std::make_shared<const graph::Document>(std::move(*document)));
+            QVERIFY(!analysis.openError && !analysis.expansion.problems.empty());
+            const ModelLevel level = makeLevel(analysis, {});
+            QVERIFY(find(level, "x") && !find(level, "x")->outputs[0].shape);
+            QCOMPARE(level.wires.size(), std::size_t(2));
+        }
     }
 
     void aModelThatCannotBeOpenedSaysWhy() {

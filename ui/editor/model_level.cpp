@@ -298,7 +298,7 @@ ModelLevel makeLevel(const ModelAnalysis& analysis, const LevelPath& path) {
     }
     if (path.empty()) // what comes in from outside is known for the main graph alone
         for (const graph::NamedValue& input : analysis.expansion.model.inputs)
-            if (const auto box = inputs.find(input.name); box != inputs.end())
+            if (const auto box = inputs.find(input.name); box != inputs.end() && input.value >= 0) // none where its shape is wrong, as the problems say
                 level.boxes[box->second].outputs[0].shape = analysis.expansion.model.values[static_cast<std::size_t>(input.value)].shape;
     for (const graph::Wire& wire : level.graph->wires) {
         const auto& sources = wire.from.cell.empty() ? inputs : cells;
