@@ -2262,6 +2262,10 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <source>Save over it</source>
         <translation>覆盖保存</translation>
     </message>
+    <message>
+        <source>a rule of the recipe</source>
+        <translation>配方的一条规则</translation>
+    </message>
 </context>
 <context>
     <name>celloom::ui::NewModelDialog</name>
@@ -4317,6 +4321,14 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <translation>
             <numerusform>每个检查点占磁盘 %1，最多保留 %n 个。</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message>
+        <source>Redo</source>
+        <translation>重做</translation>
     </message>
 </context>
 <context>

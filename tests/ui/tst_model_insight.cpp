@@ -113,6 +113,7 @@ private Q_SLOTS:
     void inChineseCodeIsRefusedInChinese();
     void costsAreSummedAndLinkedWithTheCanvas();
     void aRuleIsMadeAndRemovedInTheInspector();
+    void modelAndRulesGoBackInTheOrderInWhichTheyWereEdited();
     void whatLooksLikeCode();
 };
 
@@ -441,6 +442,46 @@ void TestModelInsight::aRuleIsMadeAndRemovedInTheInspector() {
     QTRY_VERIFY(editor.page->findChild<QToolButton*>(QStringLiteral("remove rule:0")));
     QTest::mouseClick(editor.page->findChild<QToolButton*>(QStringLiteral("remove rule:0")), Qt::LeftButton);
     QTRY_VERIFY(editor.bench.recipe.recipe().list("rules").empty());
+}
+
+void TestModelInsight::modelAndRulesGoBackInTheOrderInWhichTheyWereEdited() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    RecipeDocument& recipe = editor.bench.recipe;
+    const auto rename = [&editor](const char* name) {
+        QVERIFY(editor.bench.model.edit(QStringLiteral("Name"), [name](graph::Document& document) -> Status {
+            document.main.name = name;
+            return {};
+        }));
+    };
+    const auto rule = [&recipe](const char* text) { recipe.setValue(QStringLiteral("rules"), std::vector<std::string>{text}); };
+    const auto now = [&] {
+        const auto& rules = recipe.recipe().list("rules");
+        return QString::fromStdString(editor.bench.model.snapshot()->main.name + " " + (rules.empty() ? "" : rules.front()));
+    };
+    const auto press = [&editor](Qt::KeyboardModifiers modifiers) { QTest::keyClick(editor.view, Qt::Key_Z, modifiers); };
+    QStringList states{now()};
+    const auto did = [&] { states.append(now()); };
+    rename("first"), did();
+    rule("norm: freeze"), did();
+    rename("second"), did();
+    rule("norm: train"), did();
+    recipe.setValue(QStringLiteral("optimizer.lr"), 0.25); // of the Train page: stays out of this
+    for (qsizetype i = states.size() - 1; i > 0; --i) {
+        QCOMPARE(now(), states[i]);
+        press(Qt::ControlModifier);
+    }
+    QCOMPARE(now(), states.front());
+    press(Qt::ControlModifier);
+    QCOMPARE(recipe.recipe().real("optimizer.lr"), 0.25);
+    for (const QString& state : states) {
+        QCOMPARE(now(), state);
+        press(Qt::ControlModifier | Qt::ShiftModifier);
+    }
+    press(Qt::ControlModifier); // the last rule
+    rename("third");
+    press(Qt::ControlModifier | Qt::ShiftModifier); // after something new there is nothing to do again
+    QCOMPARE(now(), QStringLiteral("third norm: freeze"));
 }
 
 void TestModelInsight::whatLooksLikeCode() {

@@ -1,6 +1,7 @@
 // The Train page's form is the recipe's fields: every one has a control, shows the value, takes a new one, and says what is wrong.
 #include "ui/common/recipe_document.h"
 #include "ui/common/theme.h"
+#include "ui/common/undo_order.h"
 #include "ui/shell/language.h"
 #include "ui/train/field_row.h"
 #include "ui/train/recipe_form.h"
@@ -14,6 +15,8 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+
+#include <random>
 
 using namespace celloom;
 using namespace celloom::ui;
@@ -125,6 +128,99 @@ private Q_SLOTS:
             if (auto* flag = qobject_cast<QCheckBox*>(editor)) QCOMPARE(flag->isChecked(), given.flag(field.key));
         }
         QCOMPARE(document.recipe().toJson(), given.toJson());
+    }
+
+    void typingInAFieldIsOneStep() {
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        auto* rate = qobject_cast<QLineEdit*>(form.row(QStringLiteral("optimizer.lr"))->editor());
+        auto* steps = qobject_cast<QLineEdit*>(form.row(QStringLiteral("train.max_steps"))->editor());
+        const std::string before = document.recipe().toJson();
+        rate->selectAll();
+        QTest::keyClicks(rate, QStringLiteral("0.25"));
+        steps->selectAll();
+        QTest::keyClicks(steps, QStringLiteral("123"));
+        const std::string after = document.recipe().toJson();
+        QUndoStack& stack = document.fieldsStack();
+        QCOMPARE(stack.count(), 2);
+        QCOMPARE(stack.undoText(), QStringLiteral("train.max_steps"));
+        stack.undo();
+        QCOMPARE(document.recipe().real("optimizer.lr"), 0.25);
+        QVERIFY(document.recipe().isDefault("train.max_steps"));
+        stack.undo();
+        QCOMPARE(document.recipe().toJson(), before);
+        QCOMPARE(rate->text(), QString::fromStdString(document.recipe().toText("optimizer.lr")));
+        QVERIFY(!document.isModified());
+        stack.redo();
+        stack.redo();
+        QCOMPARE(document.recipe().toJson(), after);
+        QCOMPARE(steps->text(), QStringLiteral("123"));
+        document.endTyping(); // as when the focus leaves
+        QTest::keyClicks(steps, QStringLiteral("4"));
+        QCOMPARE(stack.count(), 3);
+        QTest::keyClick(steps, Qt::Key_Backspace); // back where it was: no step
+        QCOMPARE(stack.count(), 2);
+        QTest::keyClicks(steps, QStringLiteral("5"));
+        form.row(QStringLiteral("data.shuffle"))->findChild<QCheckBox*>()->click();
+        form.row(QStringLiteral("data.shuffle"))->findChild<QCheckBox*>()->click();
+        QCOMPARE(stack.count(), 5); // a click is a gesture
+    }
+
+    void aTextThatIsNoValueIsAStepToo() {
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        auto* line = qobject_cast<QLineEdit*>(form.row(QStringLiteral("train.batch_size"))->editor());
+        line->selectAll();
+        QTest::keyClicks(line, QStringLiteral("many"));
+        QVERIFY(document.hasPending());
+        document.fieldsStack().undo();
+        QVERIFY(!document.hasPending());
+        QCOMPARE(line->text(), QStringLiteral("8"));
+        document.fieldsStack().redo();
+        QVERIFY(document.hasPending());
+        QCOMPARE(line->text(), QStringLiteral("many"));
+        auto* rules = qobject_cast<QPlainTextEdit*>(form.row(QStringLiteral("rules"))->editor());
+        rules->setPlainText(QStringLiteral("norm: freeze\nnorm: what"));
+        document.rulesStack().undo();
+        QVERIFY(rules->toPlainText().isEmpty());
+        document.rulesStack().redo();
+        QCOMPARE(rules->toPlainText(), QStringLiteral("norm: freeze\nnorm: what"));
+    }
+
+    void whatBelongsTogetherIsOneStep() {
+        RecipeDocument document;
+        document.asOneStep([&] {
+            document.setValue(QStringLiteral("train.batch_size"), std::int64_t(2));
+            document.setValue(QStringLiteral("train.accumulation"), std::int64_t(4));
+        });
+        QCOMPARE(document.fieldsStack().count(), 1);
+        document.fieldsStack().undo();
+        QCOMPARE(document.recipe().toJson(), recipe::Recipe().toJson());
+        document.follow(QStringLiteral("model.source"), std::string("internlm-tiny"));
+        QCOMPARE(document.fieldsStack().index(), 0); // no step: the window did it
+    }
+
+    void allEditsGoBackAndForth() {
+        RecipeDocument document;
+        RecipeForm form(document, m_theme, m_language);
+        std::mt19937 random(7);
+        const auto& fields = recipe::fields();
+        std::vector<std::string> states{document.recipe().toJson()};
+        const std::vector<QUndoStack*> stacks{&document.rulesStack(), &document.fieldsStack()};
+        for (int i = 0; i < 300; ++i) {
+            const recipe::Field& field = fields[random() % fields.size()];
+            document.setValue(QString::fromStdString(field.key), random() % 2 ? field.standard : anotherValue(field));
+            if (document.recipe().toJson() != states.back()) states.push_back(document.recipe().toJson());
+        }
+        for (std::size_t i = states.size() - 1; i > 0; --i) {
+            QCOMPARE(document.recipe().toJson(), states[i]);
+            nextToUndo(stacks)->undo();
+        }
+        QVERIFY(!nextToUndo(stacks));
+        for (const std::string& state : states) {
+            QCOMPARE(document.recipe().toJson(), state);
+            if (QUndoStack* next = nextToRedo(stacks)) next->redo();
+        }
     }
 
     void aWrongTextIsMarkedAtItsFieldAndKept() {

@@ -211,6 +211,31 @@ private Q_SLOTS:
         QVERIFY(bench.settings.value(QStringLiteral("draft")).toString().contains(QStringLiteral("internlm-tiny")));
     }
 
+    void undoOnTheTrainPageLeadsToTheField() {
+        Bench bench;
+        QVERIFY(QTest::qWaitForWindowActive(bench.window.get()));
+        QTest::keyClick(bench.window.get(), Qt::Key_3, Qt::ControlModifier);
+        auto* rate = bench.window->findChild<QLineEdit*>(QStringLiteral("optimizer.lr"));
+        auto* name = bench.window->findChild<QLineEdit*>(QStringLiteral("name"));
+        const QString before = rate->text();
+        rate->setFocus();
+        rate->selectAll();
+        QTest::keyClicks(rate, QStringLiteral("0.25"));
+        name->setFocus();
+        QTest::keyClicks(name, QStringLiteral("ab"));
+        QTest::keyClick(name, Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(name->text().isEmpty());
+        QVERIFY(name->hasFocus());
+        QCOMPARE(rate->text(), QStringLiteral("0.25"));
+        QTest::keyClick(name, Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(rate->text(), before);
+        QTRY_VERIFY(rate->hasFocus());
+        QTest::keyClick(rate, Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
+        QTest::keyClick(rate, Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
+        QCOMPARE(rate->text(), QStringLiteral("0.25"));
+        QCOMPARE(name->text(), QStringLiteral("ab"));
+    }
+
     void everyControlThatTakesTheKeyboardHasAName() {
         Bench bench;
         for (QWidget* widget : bench.window->findChildren<QWidget*>()) {

@@ -6,14 +6,16 @@
 #include <QJsonObject>
 #include <QObject>
 #include <QString>
+#include <QUndoStack>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
 
 namespace celloom::ui {
 
-/// Widgets read it and make one call a user action; it tells everybody what changed. No widget keeps a value of its own.
+/// Widgets read it and make one call a user action, which is one step of undo; it tells everybody what changed. No widget keeps a value of its own.
 class RecipeDocument : public QObject {
     Q_OBJECT
 public:
@@ -26,11 +28,19 @@ public:
     /// Other values than those of the file (or of what it was cloned from), or texts that are no value yet.
     [[nodiscard]] bool isModified() const { return m_isModified; }
 
+    /// Typing in one field is one step until it ends: with another field, or with endTyping().
+    enum class Gesture { Whole, Typing };
     /// A text the user typed. Refused texts stay pending (and make the recipe unfit to run) until corrected or reset.
-    void setText(const QString& key, const QString& text);
-    void setValue(const QString& key, recipe::FieldValue value);
-    void reset(const QString& key);
-    /// What the window sets because another model came to the front: a recipe without a file has no edits by it.
+    void setText(const QString& key, const QString& text, Gesture gesture = Gesture::Typing);
+    void setValue(const QString& key, recipe::FieldValue value, Gesture gesture = Gesture::Whole);
+    void reset(const QString& key, Gesture gesture = Gesture::Whole);
+    void endTyping() { ++m_typing; }
+    /// All that `edits` changes is one step.
+    void asOneStep(const std::function<void()>& edits);
+    /// Steps of the rules, which the Model page edits as well, and those of all other fields. The text of a step is the field's key.
+    [[nodiscard]] QUndoStack& rulesStack() { return m_rulesStack; }
+    [[nodiscard]] QUndoStack& fieldsStack() { return m_fieldsStack; }
+    /// What the window sets because another model came to the front: no step, and a recipe without a file has no edits by it.
     void follow(const QString& key, recipe::FieldValue value);
     /// What is wrong with the text of one field, empty when nothing is.
     [[nodiscard]] Error pendingError(const QString& key) const;
@@ -60,7 +70,19 @@ private:
     struct Pending {
         QString text;
         Error error;
+        bool operator==(const Pending& other) const { return text == other.text && error.message == other.error.message; }
     };
+    struct State {
+        recipe::FieldValue value;
+        std::optional<Pending> pending;
+        bool operator==(const State&) const = default;
+    };
+    using States = std::map<QString, State>;
+    class Step;
+    [[nodiscard]] State stateOf(const QString& key) const;
+    void restore(const States& states);
+    void begin(const QString& key);
+    void commit(Gesture gesture);
     void touch(const QString& key);
     void replace(recipe::Recipe recipe, const QString& filePath, const QString& name, std::optional<recipe::Recipe> saved);
     [[nodiscard]] bool isChanged() const;
@@ -70,6 +92,12 @@ private:
     std::map<QString, Pending> m_pending;
     QString m_filePath, m_name;
     bool m_isModified = false;
+    QUndoStack m_rulesStack, m_fieldsStack;
+    States m_before;       // of the fields that the step being made has changed
+    QString m_first;       // of them
+    int m_depth = 0;       // edits may lead to others while they are told of
+    int m_typing = 0;      // number of what is being typed
+    bool m_isRecording = true;
 };
 
 } // namespace celloom::ui

@@ -214,8 +214,10 @@ void Insight::checkMemory() {
                      [this, analysis = m_analysis](const auto& fit) {
                          if (!fit || m_analysis != analysis || !m_memory) return;
                          m_memory->remedies = {{tr("Accumulate %1 × batch %2").arg(fit->accumulation).arg(fit->batch), [this, fit = *fit] {
-                                                    m_services.recipe.setValue(QStringLiteral("train.accumulation"), fit.accumulation);
-                                                    m_services.recipe.setValue(QStringLiteral("train.batch_size"), fit.batch);
+                                                    m_services.recipe.asOneStep([&] {
+                                                        m_services.recipe.setValue(QStringLiteral("train.accumulation"), fit.accumulation);
+                                                        m_services.recipe.setValue(QStringLiteral("train.batch_size"), fit.batch);
+                                                    });
                                                 }}};
                          refreshProblems();
                      });

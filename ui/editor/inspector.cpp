@@ -361,8 +361,10 @@ void Inspector::addStartButton(const families::FolderContents& folder) {
     button->setToolTip(tr("Sets the recipe's initial weights, and its tokenizer where the folder has one"));
     const bool hasTokenizer = folder.hasTokenizer;
     connect(button, &QPushButton::clicked, this, [this, path, hasTokenizer] {
-        m_services.recipe.setValue(QStringLiteral("model.weights"), path);
-        if (hasTokenizer) m_services.recipe.setValue(QStringLiteral("tokenizer.path"), path + "/tokenizer.model");
+        m_services.recipe.asOneStep([&] {
+            m_services.recipe.setValue(QStringLiteral("model.weights"), path);
+            if (hasTokenizer) m_services.recipe.setValue(QStringLiteral("tokenizer.path"), path + "/tokenizer.model");
+        });
     });
     m_rows->addWidget(button);
 }
@@ -372,9 +374,11 @@ void Inspector::addTuneButton(const std::string& path, bool hasTokenizer) {
     auto* button = new QPushButton(tr("Fine-tune this"), m_content);
     button->setToolTip(tr("Makes the recipe one that tunes this model, with its weights and its tokenizer, and shows it in Train"));
     connect(button, &QPushButton::clicked, this, [this, path, hasTokenizer] {
-        m_services.recipe.setValue(QStringLiteral("kind"), std::string("finetune"));
-        m_services.recipe.setValue(QStringLiteral("model.weights"), path);
-        m_services.recipe.setValue(QStringLiteral("tokenizer.path"), hasTokenizer ? path + "/tokenizer.model" : std::string());
+        m_services.recipe.asOneStep([&] {
+            m_services.recipe.setValue(QStringLiteral("kind"), std::string("finetune"));
+            m_services.recipe.setValue(QStringLiteral("model.weights"), path);
+            m_services.recipe.setValue(QStringLiteral("tokenizer.path"), hasTokenizer ? path + "/tokenizer.model" : std::string());
+        });
         Q_EMIT tuneRequested();
     });
     m_rows->addWidget(button);

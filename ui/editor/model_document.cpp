@@ -5,6 +5,7 @@
 #include "models/graph/difference.h"
 #include "models/graph/json.h"
 #include "ui/common/format.h"
+#include "ui/common/undo_order.h"
 #include "ui/editor/recovery.h"
 
 #include <QCryptographicHash>
@@ -45,7 +46,7 @@ QString identityOf(const QString& source) {
 }
 
 /// One step of undo: what differs between before and after.
-class ModelDocument::Step : public QUndoCommand {
+class ModelDocument::Step : public DatedStep {
 public:
     Step(ModelDocument& owner, const QString& name, graph::Difference difference, DocumentPtr after, int gesture)
         : m_owner(owner), m_difference(std::move(difference)), m_after(std::move(after)), m_gesture(gesture) {

@@ -29,6 +29,7 @@ class QSpinBox;
 class QStackedWidget;
 class QTimer;
 class QToolButton;
+class QUndoStack;
 
 namespace celloom::ui {
 
@@ -89,6 +90,7 @@ protected:
 private:
     QWidget* buildToolRow();
     void buildActions();
+    [[nodiscard]] std::vector<QUndoStack*> undoStacks();
 
     // documents (model_page_documents.cpp)
     void connectDocuments();

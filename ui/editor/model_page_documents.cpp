@@ -88,8 +88,10 @@ void ModelPage::connectDocuments() {
         else if ((key == kOverrides || key == kWeights) && isOfRecipe(m_services.model.current())) m_services.model.current().part = partOf(m_services.recipe.recipe());
     });
     connect(m_weights, &WeightsBar::useRequested, this, [this](const QString& folder, bool hasTokenizer) {
-        m_services.recipe.setValue(kWeights, toUtf8(folder));
-        if (hasTokenizer) m_services.recipe.setValue(QStringLiteral("tokenizer.path"), toUtf8(folder + QStringLiteral("/tokenizer.model")));
+        m_services.recipe.asOneStep([&] {
+            m_services.recipe.setValue(kWeights, toUtf8(folder));
+            if (hasTokenizer) m_services.recipe.setValue(QStringLiteral("tokenizer.path"), toUtf8(folder + QStringLiteral("/tokenizer.model")));
+        });
     });
     connect(m_weights, &WeightsBar::dropRequested, this, [this] { m_services.recipe.setValue(kWeights, std::string()); });
     m_left = models.left();

@@ -11,6 +11,7 @@
 #include "ui/common/format.h"
 #include "ui/common/messages.h"
 #include "ui/common/recipe_document.h"
+#include "ui/common/undo_order.h"
 #include "ui/common/theme.h"
 #include "ui/editor/arranger.h"
 #include "ui/editor/inspector.h"
@@ -74,8 +75,12 @@ void ModelPage::buildActions() {
         connect(action, &QAction::triggered, this, slot);
         return action;
     };
-    m_undo = add(QKeySequence::Undo, [&group] { group.undo(); });
-    m_redo = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [&group] { group.redo(); });
+    m_undo = add(QKeySequence::Undo, [this] {
+        if (QUndoStack* stack = nextToUndo(undoStacks())) stack->undo();
+    });
+    m_redo = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), [this] {
+        if (QUndoStack* stack = nextToRedo(undoStacks())) stack->redo();
+    });
     m_save = add({}, [this] { save(); }); // Ctrl+S is the window's: it saves what one looks at
     m_saveAs = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), [this] { saveAs(); });
     m_cut = add(QKeySequence::Cut, [this] { copyChosen(true); });
@@ -106,6 +111,8 @@ void ModelPage::buildActions() {
     connect(&m_services.theme, &Theme::changed, this, setIcons);
     for (auto changed : {&QUndoGroup::canUndoChanged, &QUndoGroup::canRedoChanged}) connect(&group, changed, this, &ModelPage::refreshActions);
     for (auto changed : {&QUndoGroup::undoTextChanged, &QUndoGroup::redoTextChanged}) connect(&group, changed, this, &ModelPage::refreshActions);
+    connect(&group, &QUndoGroup::indexChanged, this, &ModelPage::refreshActions);
+    connect(&m_services.recipe.rulesStack(), &QUndoStack::indexChanged, this, &ModelPage::refreshActions);
     connect(QApplication::clipboard(), &QClipboard::dataChanged, this, &ModelPage::refreshActions);
     texts.add([this] {
         for (const auto& [action, text] : {std::pair(m_undo, tr("Undo")), std::pair(m_redo, tr("Redo")), std::pair(m_save, tr("Save the model")), std::pair(m_saveAs, tr("Save the model as…")), std::pair(m_cut, tr("Cut")),
@@ -118,14 +125,20 @@ void ModelPage::buildActions() {
     });
 }
 
+/// What one does here goes back in its order: edits of the model in front and of the recipe's rules.
+std::vector<QUndoStack*> ModelPage::undoStacks() {
+    return {&m_services.model.undoStack(), &m_services.recipe.rulesStack()};
+}
+
 void ModelPage::refreshActions() {
     if (!m_find || !m_view) return; // not built yet
-    const QUndoStack& stack = m_services.model.undoStack();
+    const QUndoStack *undone = nextToUndo(undoStacks()), *redone = nextToRedo(undoStacks());
+    const auto nameOf = [this](const QUndoStack* stack, const QString& name) { return stack == &m_services.recipe.rulesStack() ? tr("a rule of the recipe") : name; };
     const bool canEdit = m_analysis && !m_analysis->openError && recipe::trains(m_services.recipe.recipe());
-    m_undo->setEnabled(stack.canUndo() && canEdit);
-    m_redo->setEnabled(stack.canRedo() && canEdit);
-    m_undo->setText(stack.canUndo() ? tr("Undo: %1").arg(stack.undoText()) : tr("Undo"));
-    m_redo->setText(stack.canRedo() ? tr("Redo: %1").arg(stack.redoText()) : tr("Redo"));
+    m_undo->setEnabled(undone && canEdit);
+    m_redo->setEnabled(redone && canEdit);
+    m_undo->setText(undone ? tr("Undo: %1").arg(nameOf(undone, undone->undoText())) : tr("Undo"));
+    m_redo->setText(redone ? tr("Redo: %1").arg(nameOf(redone, redone->redoText())) : tr("Redo"));
     for (QAction* action : {m_undo, m_redo, m_group, m_arrange, m_picture})
         action->setToolTip(action->text() + QStringLiteral(" (%1)").arg(action->shortcut().toString(QKeySequence::NativeText)));
     m_save->setToolTip(m_save->text() + QStringLiteral(" (Ctrl+S)"));

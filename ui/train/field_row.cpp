@@ -13,6 +13,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QLineEdit>
 #include <QMenu>
 #include <QPlainTextEdit>
@@ -209,11 +210,11 @@ void FieldRow::choosePath(bool isFolder, bool isList) {
 void FieldRow::commitText(const QString& text) {
     m_isCommitting = true;
     if (isNumber(m_field.kind) && text.trimmed().isEmpty()) {
-        m_document.reset(m_key); // the placeholder shows which value that is
+        m_document.reset(m_key, RecipeDocument::Gesture::Typing); // the placeholder shows which value that is
     } else if (isNumber(m_field.kind)) {
         m_document.setText(m_key, text.trimmed());
     } else {
-        m_document.setValue(m_key, toUtf8(text));
+        m_document.setValue(m_key, toUtf8(text), m_field.kind == FieldKind::Choice ? RecipeDocument::Gesture::Whole : RecipeDocument::Gesture::Typing);
     }
     m_isCommitting = false;
     refreshMark();
@@ -225,7 +226,7 @@ void FieldRow::commitList(const QString& text) {
         if (const QString item = line.trimmed(); !item.isEmpty()) items.push_back(toUtf8(item));
     }
     m_isCommitting = true;
-    m_document.setValue(m_key, items);
+    m_document.setValue(m_key, items, RecipeDocument::Gesture::Typing);
     m_isCommitting = false;
     refreshMark();
 }
@@ -247,11 +248,9 @@ void FieldRow::refresh() {
     } else if (auto* flag = qobject_cast<QCheckBox*>(m_editor)) {
         flag->setChecked(m_document.recipe().flag(m_field.key));
     } else if (auto* list = qobject_cast<QPlainTextEdit*>(m_editor)) {
-        if (!isPending) {
-            QStringList lines;
-            for (const std::string& item : m_document.recipe().list(m_field.key)) lines.append(fromUtf8(item));
-            list->setPlainText(lines.join(QLatin1Char('\n')));
-        }
+        QStringList lines;
+        for (const std::string& item : m_document.recipe().list(m_field.key)) lines.append(fromUtf8(item));
+        list->setPlainText(isPending ? m_document.pendingText(m_key) : lines.join(QLatin1Char('\n')));
     }
     refreshMark();
 }
@@ -315,6 +314,13 @@ void FieldRow::changeEvent(QEvent* event) {
 
 bool FieldRow::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::FocusIn) Q_EMIT helpRequested(&m_field);
+    if (event->type() == QEvent::ShortcutOverride) { // the recipe's undo, not the control's own
+        auto* key = static_cast<QKeyEvent*>(event);
+        if (key->matches(QKeySequence::Undo) || key->matches(QKeySequence::Redo)) {
+            event->ignore();
+            return true;
+        }
+    }
     if (event->type() == QEvent::Wheel && qobject_cast<QComboBox*>(watched)) {
         event->ignore();
         return true;

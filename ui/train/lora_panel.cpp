@@ -177,8 +177,10 @@ void LoraPanel::refreshTotal() {
 void LoraPanel::choose(const std::vector<bool>& ticked) {
     if (!m_analysis || ticked == m_choice.ticked) return;
     const std::vector<std::string> targets = targetsFor(m_analysis->expansion.model, m_choice.possible, ticked);
-    if (!m_document.recipe().text("lora.target_regex").empty()) m_document.setValue(kRegex, std::string());
-    m_document.setValue(kTargets, targets);
+    m_document.asOneStep([&] {
+        m_document.setValue(kTargets, targets);
+        m_document.setValue(kRegex, std::string());
+    });
 }
 
 void LoraPanel::changeEvent(QEvent* event) {

@@ -380,7 +380,7 @@ void ScriptPanel::commit() {
     std::vector<std::string> items;
     for (const recipe::TypedScript& one : m_scripts) items.push_back(recipe::toText(one));
     m_isCommitting = true;
-    m_document.setValue(kKey, items);
+    m_document.setValue(kKey, items, RecipeDocument::Gesture::Typing);
     m_isCommitting = false;
 }
 

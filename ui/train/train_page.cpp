@@ -10,6 +10,7 @@
 #include "ui/common/recipe_document.h"
 #include "ui/common/run_store.h"
 #include "ui/common/theme.h"
+#include "ui/common/undo_order.h"
 #include "ui/common/widgets.h"
 #include "ui/shell/language.h"
 #include "ui/shell/services.h"
@@ -20,6 +21,8 @@
 #include "ui/train/recipe_form.h"
 #include "ui/train/script_panel.h"
 
+#include <QAction>
+#include <QApplication>
 #include <QButtonGroup>
 #include <QClipboard>
 #include <QFileDialog>
@@ -88,6 +91,7 @@ TrainPage::TrainPage(Services& services, QWidget* parent) : Page(parent), m_serv
     m_scroll->setFocusPolicy(Qt::NoFocus);
     m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_scroll->setWidget(holder);
+    buildUndo();
     layout->addWidget(buildSections());
     layout->addWidget(m_scroll, 1);
     layout->addWidget(buildSide());
@@ -146,6 +150,54 @@ QString TrainPage::context() const {
     return m_services.recipe.filePath();
 }
 
+void TrainPage::buildUndo() {
+    RecipeDocument& recipe = m_services.recipe;
+    const auto add = [this](const QList<QKeySequence>& keys, bool isRedo) {
+        auto* action = new QAction(this);
+        action->setShortcuts(keys);
+        action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+        addAction(action);
+        connect(action, &QAction::triggered, this, [this, isRedo] { stepBack(isRedo); });
+        return action;
+    };
+    m_undo = add({QKeySequence(QKeySequence::Undo)}, false);
+    m_redo = add({QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z), QKeySequence(Qt::CTRL | Qt::Key_Y)}, true);
+    const auto setIcons = [this] {
+        m_undo->setIcon(m_services.theme.icon(QStringLiteral("undo")));
+        m_redo->setIcon(m_services.theme.icon(QStringLiteral("redo")));
+    };
+    setIcons();
+    connect(&m_services.theme, &Theme::changed, this, setIcons);
+    for (const QUndoStack* stack : undoStacks()) connect(stack, &QUndoStack::indexChanged, this, &TrainPage::refreshUndo);
+    connect(qApp, &QApplication::focusChanged, this, [&recipe] { recipe.endTyping(); });
+    texts.add([this] { refreshUndo(); });
+}
+
+std::vector<QUndoStack*> TrainPage::undoStacks() {
+    return {&m_services.recipe.rulesStack(), &m_services.recipe.fieldsStack()};
+}
+
+void TrainPage::stepBack(bool isRedo) {
+    QUndoStack* stack = isRedo ? nextToRedo(undoStacks()) : nextToUndo(undoStacks());
+    if (!stack) return;
+    const QString key = isRedo ? stack->redoText() : stack->undoText();
+    if (isRedo) stack->redo();
+    else stack->undo();
+    if (const FieldRow* row = m_form->row(key); row && row->editor() != QApplication::focusWidget()) focusField(key); // one sees what went back
+}
+
+void TrainPage::refreshUndo() {
+    const QUndoStack *undone = nextToUndo(undoStacks()), *redone = nextToRedo(undoStacks());
+    const auto show = [this](QAction* action, bool isPossible, const QString& what, const QString& key) {
+        const recipe::Field* field = recipe::findField(toUtf8(key));
+        action->setEnabled(isPossible);
+        action->setText(field ? what + QStringLiteral(": ") + fieldLabel(*field, m_services.language.isChinese()) : what);
+        action->setToolTip(action->text() + QStringLiteral(" (%1)").arg(action->shortcut().toString(QKeySequence::NativeText)));
+    };
+    show(m_undo, undone, tr("Undo"), undone ? undone->undoText() : QString());
+    show(m_redo, redone, tr("Redo"), redone ? redone->redoText() : QString());
+}
+
 QWidget* TrainPage::buildSections() {
     auto* panel = new QFrame(this);
     panel->setProperty("role", QStringLiteral("sidebar"));
@@ -164,6 +216,14 @@ QWidget* TrainPage::buildSections() {
         m_sectionButtons.emplace_back(fromUtf8(section.key), button);
     }
     layout->addStretch(1);
+    auto* steps = new QHBoxLayout;
+    for (QAction* action : {m_undo, m_redo}) {
+        QToolButton* button = makeQuietButton(panel);
+        button->setDefaultAction(action);
+        steps->addWidget(button);
+    }
+    steps->addStretch(1);
+    layout->addLayout(steps);
     auto* open = new QPushButton(panel);
     auto* save = new QPushButton(panel);
     auto* saveAs = new QPushButton(panel);

@@ -8,12 +8,14 @@
 #include <functional>
 #include <vector>
 
+class QAction;
 class QLabel;
 class QPlainTextEdit;
 class QPushButton;
 class QScrollArea;
 class QTimer;
 class QToolButton;
+class QUndoStack;
 
 namespace celloom::ui {
 
@@ -46,6 +48,10 @@ Q_SIGNALS:
     void failed(const QString& text);
 
 private:
+    void buildUndo();
+    void stepBack(bool isRedo);
+    void refreshUndo();
+    [[nodiscard]] std::vector<QUndoStack*> undoStacks();
     QWidget* buildSections();
     QWidget* buildSide();
     QWidget* buildHelp();
@@ -69,6 +75,8 @@ private:
     ScriptPanel* m_scripts;
     PreviewRowWidget* m_preview;
     QWidget* m_side;
+    QAction* m_undo;
+    QAction* m_redo;
     QScrollArea* m_scroll;
     std::vector<std::pair<QString, QPushButton*>> m_sectionButtons;
     const recipe::Field* m_helpField = nullptr;
