@@ -4880,5 +4880,21 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <source>Two cores: about a minute.</source>
         <translation>双核：约一分钟。</translation>
     </message>
+    <message>
+        <source>Pretrain a small InternLM on 三国演义</source>
+        <translation>用《三国演义》预训练一个小型 InternLM</translation>
+    </message>
+    <message>
+        <source>An InternLM of five layers reads the novel from random weights for 3,000 steps: the base that the example with the closing mark tunes.</source>
+        <translation>一个五层的 InternLM 从随机权重开始读这部小说，共 3,000 步；“句末标点”示例微调的底座就是它。</translation>
+    </message>
+    <message>
+        <source>Fine-tune InternLM-7B with LoRA</source>
+        <translation>用 LoRA 微调 InternLM-7B</translation>
+    </message>
+    <message>
+        <source>Adapters on the attention of all layers learn to follow instructions from the Alpaca data, in half precision with recomputation: for a large GPU.</source>
+        <translation>在所有层的注意力上加适配器，用 Alpaca 数据学习按指令回答；半精度加重计算，需要一块大显存 GPU。</translation>
+    </message>
 </context>
 </TS>

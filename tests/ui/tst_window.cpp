@@ -118,6 +118,20 @@ private Q_SLOTS:
             if (label->isVisible() && label->wordWrap()) QTRY_VERIFY2(label->height() >= label->heightForWidth(label->width()), qPrintable(QStringLiteral("%1 of %2: ").arg(label->height()).arg(label->heightForWidth(label->width())) + label->text()));
     }
 
+    void everyExampleHasATitleOfItsOwn() {
+        test::ServicesBench bench;
+        bench.services.recipesFolder = QStringLiteral(CELLOOM_SOURCE "/resources/recipes");
+        const auto examples = findExamples(bench.services.recipesFolder);
+        QVERIFY(examples.size() > 5);
+        for (const char* language : {"en", "zh_CN"}) {
+            bench.language.choose(QLatin1String(language));
+            const WelcomePage page(bench.services);
+            for (const auto* label : page.findChildren<QLabel*>())
+                for (const Example& example : examples) QVERIFY2(label->text() != example.name, qPrintable(example.name));
+        }
+        bench.language.choose(QStringLiteral("en"));
+    }
+
     void aRecipeInOrderIsSaidToBeSo() {
         Bench bench;
         bench.recipe.setValue(QStringLiteral("data.train"), std::vector<std::string>{"a.txt"});

@@ -24,11 +24,18 @@ constexpr int kColumnWidth = 760;
 const QString kSanguo = QStringLiteral("baichuan-tiny-sanguo");
 const QString kClosingMark = QStringLiteral("internlm-lora-closing-mark");
 
-/// The small nets, each with a part of its own to look at.
-struct SmallNet {
+/// What a card says of an example.
+struct Named {
     const char *name, *title, *about;
 };
-constexpr SmallNet kSmallNets[] = {
+constexpr Named kLarger[] = {
+    {"internlm-small-sanguo", QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Pretrain a small InternLM on 三国演义"),
+     QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "An InternLM of five layers reads the novel from random weights for 3,000 steps: the base that the example with the closing mark tunes.")},
+    {"internlm-7b-lora", QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Fine-tune InternLM-7B with LoRA"),
+     QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Adapters on the attention of all layers learn to follow instructions from the Alpaca data, in half precision with recomputation: for a large GPU.")},
+};
+/// The small nets, each with a part of its own to look at.
+constexpr Named kSmallNets[] = {
     {"transformer-block-sanguo", QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "Transformer blocks that read 三国演义"),
      QT_TRANSLATE_NOOP("celloom::ui::WelcomePage", "A language model of a few plain Transformer blocks, attention and feed-forward each with its norm, that soon foretells the novel better than "
                                                    "counts of neighbouring tokens do.")},
@@ -190,11 +197,13 @@ WelcomePage::ExampleTexts WelcomePage::textsOf(const Example& example) {
                 tr("A small InternLM that knows the novel learns to answer a question: which mark closes this sentence? Only small matrices beside its "
                    "frozen weights learn; then base and adapter answer side by side in Try."),
                 tr("Two cores: a few minutes. Held-out questions are counted before and after.")};
-    for (const SmallNet& net : kSmallNets)
+    for (const Named& net : kSmallNets)
         if (example.name == QLatin1String(net.name)) return {tr(net.title), tr(net.about), tr("Two cores: about a minute.")};
     const QString needed = example.missingBase.isEmpty()
                                ? QString()
                                : tr("Needs the folder %1 with the base's weights beside the recipe, or another under Weights.").arg(example.missingBase);
+    for (const Named& larger : kLarger)
+        if (example.name == QLatin1String(larger.name)) return {tr(larger.title), tr(larger.about), needed};
     return {example.name, example.isTuning ? tr("Fine-tunes %1.").arg(example.model) : tr("Pretrains %1.").arg(example.model), needed};
 }
 
