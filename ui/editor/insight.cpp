@@ -112,6 +112,11 @@ Insight::Insight(Services& services, QWidget* parent)
     });
 }
 
+/// Nobody waits for fixes any more, and quitting does not either.
+Insight::~Insight() {
+    if (m_isGivenUp) m_isGivenUp->store(true);
+}
+
 void Insight::setAnalysis(const ModelAnalysisPtr& analysis) {
     m_analysis = analysis;
     const bool isOpen = analysis && !analysis->openError;

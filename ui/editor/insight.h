@@ -21,6 +21,7 @@ class Insight : public BottomPanel {
     Q_OBJECT
 public:
     explicit Insight(Services& services, QWidget* parent = nullptr);
+    ~Insight() override;
 
     /// Null, or one that could not be opened: the tabs are empty.
     void setAnalysis(const ModelAnalysisPtr& analysis);
