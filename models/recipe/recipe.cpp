@@ -491,6 +491,10 @@ std::vector<Problem> Recipe::validate() const {
         add(Error, "model.weights", "No weights are named to start from.", "Give the base's folder: fine-tuning goes on from its weights.");
     if (usesLora(*this))
         if (auto spec = loraSpecOf(*this); !spec) add(Error, spec.error().place.c_str(), spec.error().message, spec.error().hint);
+    if (const auto given = rules(); given && text("kind") == "pretrain" && text("model.weights").empty() &&
+                                    std::any_of(given->begin(), given->end(), [](const Rule& rule) { return rule.lora.has_value(); }))
+        add(Warning, "rules", "A rule gives LoRA adapters, but this run begins from random weights: there is nothing yet that they could adapt.",
+            "Fine-tune a base, or remove the rule.");
     if (list("data.train").empty()) add(Error, "data.train", "No training files are named.",
                                          text("kind") == "finetune" ? "Add a file of instructions: JSON or JSON Lines." : "Add a text file or a file of tokens.");
     if (const auto plain = plainTextFile(*this); text("kind") == "finetune" && text("data.format") == "auto" && !plain.empty())

@@ -1241,6 +1241,30 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <source>Accumulate %1 × batch %2</source>
         <translation>累积 %1 × 批大小 %2</translation>
     </message>
+    <message>
+        <source>Rule %1</source>
+        <translation>规则 %1</translation>
+    </message>
+    <message>
+        <source>The recipe&apos;s rules are for %1; a run with the model in front would refuse this one.</source>
+        <translation>配方的规则是为 %1 写的；用当前的模型运行会拒绝这一条。</translation>
+    </message>
+    <message>
+        <source>Remove the rule</source>
+        <translation>删除该规则</translation>
+    </message>
+    <message>
+        <source>Edit the rule</source>
+        <translation>编辑该规则</translation>
+    </message>
+    <message>
+        <source>Make it a fine-tuning</source>
+        <translation>改为微调</translation>
+    </message>
+    <message>
+        <source>Remove the LoRA rules</source>
+        <translation>删除 LoRA 规则</translation>
+    </message>
 </context>
 <context>
     <name>celloom::ui::Inspector</name>

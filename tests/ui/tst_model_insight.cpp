@@ -21,6 +21,7 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QSortFilterProxyModel>
+#include <QSignalSpy>
 #include <QTest>
 #include <QTextBlock>
 #include <QToolButton>
@@ -114,6 +115,7 @@ private Q_SLOTS:
     void costsAreSummedAndLinkedWithTheCanvas();
     void aRuleIsMadeAndRemovedInTheInspector();
     void modelAndRulesGoBackInTheOrderInWhichTheyWereEdited();
+    void aRuleThatDoesNotFitIsMendedOrOnlySaid();
     void whatLooksLikeCode();
 };
 
@@ -482,6 +484,47 @@ void TestModelInsight::modelAndRulesGoBackInTheOrderInWhichTheyWereEdited() {
     rename("third");
     press(Qt::ControlModifier | Qt::ShiftModifier); // after something new there is nothing to do again
     QCOMPARE(now(), QStringLiteral("third norm: freeze"));
+}
+
+void TestModelInsight::aRuleThatDoesNotFitIsMendedOrOnlySaid() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    RecipeDocument& recipe = editor.bench.recipe;
+    QObject::connect(&recipe, &RecipeDocument::valueChanged, editor.page.get(), &ModelPage::requestAnalysis); // as the window does
+    const auto* tab = editor.page->findChild<ProblemsTab*>();
+    const auto row = [tab](const char* words) -> const ProblemRow* {
+        for (const ProblemRow& one : tab->rows())
+            if (one.message.contains(QLatin1String(words))) return &one;
+        return nullptr;
+    };
+    recipe.setValue(QStringLiteral("rules"), std::vector<std::string>{"norm: freeze", "layers.*.nothing: freeze"});
+    QTRY_VERIFY(editor.bench.analyser.isSettled() && row("layers.*.nothing"));
+    QVERIFY(row("layers.*.nothing")->isError);
+    QCOMPARE(row("layers.*.nothing")->place, QStringLiteral("Rule 2"));
+    QCOMPARE(row("layers.*.nothing")->remedies.size(), std::size_t(2));
+    recipe.follow(QStringLiteral("model.source"), std::string("internlm-tiny")); // another model is only looked at
+    QTRY_VERIFY(editor.bench.analyser.isSettled() && editor.bench.model.source() == QLatin1String("internlm-tiny") && row("layers.*.nothing") && !row("layers.*.nothing")->isError);
+    const auto remedies = row("layers.*.nothing")->remedies;
+    QSignalSpy asked(editor.page.get(), &ModelPage::fieldRequested);
+    remedies[1].run();
+    QCOMPARE(asked.count(), 1);
+    QCOMPARE(asked[0][0].toString(), QStringLiteral("rules"));
+    remedies[0].run();
+    QCOMPARE(recipe.recipe().list("rules"), std::vector<std::string>{"norm: freeze"});
+    QTRY_VERIFY(editor.bench.analyser.isSettled() && !row("layers.*.nothing"));
+    recipe.rulesStack().undo();
+    QCOMPARE(recipe.recipe().list("rules").size(), std::size_t(2));
+    recipe.setValue(QStringLiteral("rules"), std::vector<std::string>{"layers.*.self_attn.q_proj: lora r=8", "norm: freeze"});
+    QTRY_VERIFY(editor.bench.analyser.isSettled() && row("random weights"));
+    QVERIFY(!row("random weights")->isError);
+    const auto mend = row("random weights")->remedies;
+    mend[1].run();
+    QCOMPARE(recipe.recipe().list("rules"), std::vector<std::string>{"norm: freeze"});
+    QTRY_VERIFY(editor.bench.analyser.isSettled() && !row("random weights"));
+    recipe.rulesStack().undo();
+    mend[0].run();
+    QCOMPARE(recipe.recipe().text("kind"), std::string("finetune"));
+    QTRY_VERIFY(editor.bench.analyser.isSettled() && !row("random weights"));
 }
 
 void TestModelInsight::whatLooksLikeCode() {

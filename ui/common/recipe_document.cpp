@@ -27,6 +27,7 @@ QString linesOf(const recipe::FieldValue& value) {
 
 RecipeDocument::RecipeDocument(QObject* parent) : QObject(parent), m_saved(m_recipe), m_name(QStringLiteral("untitled")) {
     for (QUndoStack* stack : {&m_rulesStack, &m_fieldsStack}) stack->setUndoLimit(kMostSteps);
+    noteRuledModel();
 }
 
 bool RecipeDocument::isChanged() const {
@@ -99,8 +100,13 @@ void RecipeDocument::asOneStep(const std::function<void()>& edits) {
     commit(Gesture::Whole);
 }
 
+void RecipeDocument::noteRuledModel() {
+    m_ruledModel = fromUtf8(m_recipe.withAbsolutePaths().text("model.source"));
+}
+
 void RecipeDocument::touch(const QString& key) {
     const bool wasModified = std::exchange(m_isModified, isChanged());
+    if (!m_isFollowing && (key == kRules || key == kSource)) noteRuledModel();
     Q_EMIT valueChanged(key);
     if (wasModified != m_isModified) Q_EMIT titleChanged();
 }
@@ -117,7 +123,7 @@ void RecipeDocument::setText(const QString& key, const QString& text, Gesture ge
 }
 
 void RecipeDocument::follow(const QString& key, recipe::FieldValue value) {
-    const QScopedValueRollback recording(m_isRecording, false);
+    const QScopedValueRollback recording(m_isRecording, false), following(m_isFollowing, true);
     if (m_filePath.isEmpty() && m_saved) CELLOOM_CHECK(m_saved->set(toUtf8(key), value).has_value());
     setValue(key, std::move(value));
 }
@@ -163,6 +169,7 @@ void RecipeDocument::replace(recipe::Recipe recipe, const QString& filePath, con
     m_filePath = filePath;
     m_name = name;
     m_isModified = isChanged();
+    noteRuledModel();
     Q_EMIT replaced();
     Q_EMIT titleChanged();
 }

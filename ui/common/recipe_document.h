@@ -37,6 +37,8 @@ public:
     void endTyping() { ++m_typing; }
     /// All that `edits` changes is one step.
     void asOneStep(const std::function<void()>& edits);
+    /// The model that the recipe is for, as it was chosen or as the rules were written for it; others that come to the front are only looked at.
+    [[nodiscard]] QString ruledModel() const { return m_ruledModel; }
     /// Steps of the rules, which the Model page edits as well, and those of all other fields. The text of a step is the field's key.
     [[nodiscard]] QUndoStack& rulesStack() { return m_rulesStack; }
     [[nodiscard]] QUndoStack& fieldsStack() { return m_fieldsStack; }
@@ -86,11 +88,13 @@ private:
     void touch(const QString& key);
     void replace(recipe::Recipe recipe, const QString& filePath, const QString& name, std::optional<recipe::Recipe> saved);
     [[nodiscard]] bool isChanged() const;
+    void noteRuledModel();
 
     recipe::Recipe m_recipe;
     std::optional<recipe::Recipe> m_saved; // none: what is kept of it is not known any more
     std::map<QString, Pending> m_pending;
-    QString m_filePath, m_name;
+    QString m_filePath, m_name, m_ruledModel;
+    bool m_isFollowing = false;
     bool m_isModified = false;
     QUndoStack m_rulesStack, m_fieldsStack;
     States m_before;       // of the fields that the step being made has changed

@@ -162,7 +162,8 @@ void Insight::refreshProblems() {
         for (const graph::Problem& problem : shown)
             rows.push_back({problem.severity == graph::Problem::Severity::Error, said(problem.message), said(problem.hint),
                             problem.path.empty() ? fromUtf8(m_analysis->document.main.name) : fromUtf8(problem.path), problem.path, {}});
-        if (m_analysis->ruleError) rows.push_back({true, said(m_analysis->ruleError->message), said(m_analysis->ruleError->hint), tr("Rules"), {}, {}, QStringLiteral("rules")});
+        if (m_analysis->ruleError) rows.push_back(ruleRow(*m_analysis->ruleError));
+        for (ProblemRow& row : warningsOfRules()) rows.push_back(std::move(row));
         if (m_analysis->precisionError)
             rows.push_back({true, said(m_analysis->precisionError->message), said(m_analysis->precisionError->hint), tr("Precision"), {}, {}, QStringLiteral("precision.amp_level")});
     }
@@ -177,6 +178,54 @@ void Insight::refreshProblems() {
     setTitle(kProblems, count == 0 ? tr("Problems") : tr("Problems %1").arg(count), tr("What is wrong with the model; F8 goes from one to the next, Ctrl+. mends"));
     m_shown = std::move(shown);
     if (!isKnown) findFixes();
+}
+
+void Insight::removeRules(const std::function<bool(std::size_t, const std::string&)>& isMeant) {
+    std::vector<std::string> kept;
+    const auto& rules = m_services.recipe.recipe().list("rules");
+    for (std::size_t i = 0; i < rules.size(); ++i)
+        if (!isMeant(i, rules[i])) kept.push_back(rules[i]);
+    m_services.recipe.setValue(QStringLiteral("rules"), kept);
+}
+
+/// What is wrong with one rule, "rules[2]", or with another field that treats cells. Where a model is only looked at, it is no error of it.
+ProblemRow Insight::ruleRow(const Error& error) {
+    ProblemRow row{true, said(error.message), said(error.hint), tr("Rules"), {}, {}, QStringLiteral("rules")};
+    const auto& rules = m_services.recipe.recipe().list("rules");
+    const QString place = fromUtf8(error.place);
+    bool isNumber = false;
+    const std::size_t at = place.mid(6).chopped(place.endsWith(QLatin1Char(']')) ? 1 : 0).toULongLong(&isNumber);
+    if (!place.startsWith(QLatin1String("rules[")) || !isNumber || at >= rules.size()) {
+        if (recipe::findField(error.place)) row.field = place;
+        return row;
+    }
+    row.place = tr("Rule %1").arg(at + 1);
+    if (const QString meant = m_services.recipe.ruledModel(); !m_services.model.current().isNamedBy(meant)) {
+        row.isError = false;
+        row.hint = tr("The recipe's rules are for %1; a run with the model in front would refuse this one.").arg(meant);
+    }
+    row.remedies = {{tr("Remove the rule"), [this, at, rule = rules[at]] { removeRules([&](std::size_t i, const std::string& text) { return i == at && text == rule; }); }},
+                    {tr("Edit the rule"), [this] { Q_EMIT fieldRequested(QStringLiteral("rules")); }}};
+    return row;
+}
+
+/// What the recipe itself finds doubtful about its rules.
+std::vector<ProblemRow> Insight::warningsOfRules() {
+    const auto isLora = [](std::size_t, const std::string& text) {
+        const auto rule = recipe::parseRule(text);
+        return rule && rule->lora;
+    };
+    std::vector<ProblemRow> rows;
+    for (const recipe::Problem& problem : m_services.recipe.recipe().validate()) {
+        if (problem.key != "rules" || problem.severity != recipe::Problem::Severity::Warning) continue;
+        rows.push_back({false, said(problem.message), said(problem.hint), tr("Rules"), {}, {}, QStringLiteral("rules")});
+        rows.back().remedies = {{tr("Make it a fine-tuning"), [this] {
+                                     m_services.recipe.setValue(QStringLiteral("kind"), std::string("finetune"));
+                                     Q_EMIT fieldRequested(QStringLiteral("model.weights"));
+                                 }},
+                                {tr("Remove the LoRA rules"), [this, isLora] { removeRules(isLora); }}};
+    }
+    return rows;
 }
 
 /// Each fix is tried on a copy, so that what is offered helps: on another thread, row by row, until the next edit.

@@ -11,6 +11,7 @@
 #include "ui/editor/problems_tab.h"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,9 @@ private:
     void refreshProblems();
     void findFixes();
     void checkMemory();
+    [[nodiscard]] ProblemRow ruleRow(const Error& error);
+    [[nodiscard]] std::vector<ProblemRow> warningsOfRules();
+    void removeRules(const std::function<bool(std::size_t, const std::string&)>& isMeant);
     [[nodiscard]] std::vector<Remedy> remediesOf(const std::vector<graph::Fix>& fixes);
     void jump(const std::string& path);
     void choosePath(const std::string& path, bool isJump);
