@@ -2290,6 +2290,10 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <source>a rule of the recipe</source>
         <translation>配方的一条规则</translation>
     </message>
+    <message>
+        <source>These models were open last and are not there any more: %1.</source>
+        <translation>上次打开的这些模型已不存在：%1。</translation>
+    </message>
 </context>
 <context>
     <name>celloom::ui::NewModelDialog</name>

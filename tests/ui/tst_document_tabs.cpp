@@ -10,6 +10,7 @@
 #include "ui/shell/notice.h"
 
 #include <QClipboard>
+#include <QDir>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -318,6 +319,64 @@ private Q_SLOTS:
         tabs.page.leaveAll([&] { isLeft = true; });
         tabs.answer(QStringLiteral("Discard"));
         QVERIFY(isLeft && tabs.models.onlyHere().empty()); // the window may go
+    }
+
+    void whatIsSaidOfAModelGoesWithItsTab() {
+        Tabs tabs;
+        QTRY_VERIFY(tabs.isSettled());
+        auto* notice = tabs.page.findChild<Notice*>();
+        tabs.page.open(tabs.bench.folder.filePath(QStringLiteral("nowhere.cells.json")));
+        QTRY_VERIFY(notice->isVisible());
+        const QString said = tabs.said();
+        tabs.begin();
+        QVERIFY(!notice->isVisible());
+        tabs.key(Qt::Key_Tab);
+        QVERIFY(notice->isVisible());
+        QCOMPARE(tabs.said(), said);
+        QTest::mouseClick(notice->findChild<QToolButton*>(), Qt::LeftButton);
+        tabs.key(Qt::Key_Tab);
+        tabs.key(Qt::Key_Tab);
+        QVERIFY(!notice->isVisible()); // it was closed
+    }
+
+    void equalNamesAreToldApartByTheirFolders() {
+        Tabs tabs;
+        QTRY_VERIFY(tabs.isSettled());
+        for (const char* folder : {"a/x", "b/x", "b/y"}) QVERIFY(QDir(tabs.bench.folder.path()).mkpath(QLatin1String(folder)));
+        for (const char* name : {"a/x/m", "b/x/m", "b/y/m", "b/y/other"}) {
+            const QString file = tabs.write(QLatin1String(name), "one");
+            tabs.page.open(file);
+            QTRY_COMPARE(tabs.source(), file);
+        }
+        QCOMPARE(tabs.titles(), (QStringList{QStringLiteral("m — a/x"), QStringLiteral("m — b/x"), QStringLiteral("m — y"), QStringLiteral("other")}));
+        tabs.models.setCurrent(tabs.models.at(0));
+        tabs.key(Qt::Key_W);
+        QCOMPARE(tabs.titles().at(0), QStringLiteral("m — x"));
+    }
+
+    void theTabsOfTheLastWindowAreThereAgain() {
+        Tabs tabs;
+        QTRY_VERIFY(tabs.isSettled());
+        const QString first = tabs.write(QStringLiteral("first"), "one"), second = tabs.write(QStringLiteral("second"), "two");
+        for (const QString& file : {tabs.write(QStringLiteral("zeroth"), "nil"), first, second}) {
+            tabs.page.open(file);
+            QTRY_COMPARE(tabs.source(), file);
+        }
+        QVERIFY(QFile::remove(second));
+        tabs.models.setCurrent(tabs.models.at(0));
+        tabs.page.keepTabs(); // the recipe's own comes with the recipe
+        test::ServicesBench next;
+        next.settings.setValue(QStringLiteral("models/open"), tabs.bench.settings.value(QStringLiteral("models/open")));
+        ModelPage page(next.services);
+        QCOMPARE(next.model.count(), 2);
+        QCOMPARE(next.model.at(1).title(), QStringLiteral("first"));
+        QVERIFY(!next.model.at(1).snapshot()); // read when one goes there
+        auto* notice = page.findChild<Notice*>();
+        QVERIFY(!notice->isHidden() && notice->findChildren<QLabel*>().at(1)->text().contains(second));
+        next.model.setCurrent(next.model.at(1));
+        QTRY_VERIFY(next.model.snapshot());
+        QVERIFY(graph::findCell(next.model.snapshot()->main, "one"));
+        QCOMPARE(next.recipe.recipe().text("model.source"), first.toStdString());
     }
 
     void cellsAreCopiedFromTabToTab() {

@@ -109,6 +109,7 @@ private Q_SLOTS:
     void aLineOfTheCodeChoosesItsCell();
     void pastedClassesBecomeACell();
     void classesBeingReadDoNotReachAnotherTab();
+    void editedCodeStaysWithItsTab();
     void editedCodeReplacesTheModelInOneStep();
     void refusedCodeKeepsItsTextAndShowsThePlace();
     void inChineseCodeIsRefusedInChinese();
@@ -273,6 +274,29 @@ void TestModelInsight::classesBeingReadDoNotReachAnotherTab() {
     QTest::qWait(100); // what comes late would be here
     QCOMPARE(graph::toJson(*first->snapshot()), before);
     QVERIFY(!editor.bench.model.snapshot() || !editor.bench.model.snapshot()->composites.contains("TransformerBlock"));
+}
+
+void TestModelInsight::editedCodeStaysWithItsTab() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    editor.clickTab("code");
+    QTRY_VERIFY(!editor.lineWith(QStringLiteral("self.norm = ")).isEmpty());
+    QTest::mouseClick(editor.page->findChild<QToolButton*>(QStringLiteral("code:edit")), Qt::LeftButton);
+    QTest::keyClicks(editor.code, QStringLiteral("# mine "));
+    OpenModels& models = editor.bench.model;
+    ModelDocument& first = models.current();
+    ModelDocument& second = models.add();
+    graph::Document other;
+    other.main.name = "other";
+    second.takeUntitled(other, 7);
+    models.setCurrent(second);
+    QTRY_VERIFY(!editor.code->toPlainText().contains(QLatin1String("# mine")));
+    QVERIFY(editor.code->isReadOnly());
+    models.setCurrent(first);
+    QVERIFY(editor.code->toPlainText().startsWith(QLatin1String("# mine")));
+    QVERIFY(!editor.code->isReadOnly());
+    QTest::qWait(100); // the model's own code would be here by now
+    QVERIFY(editor.code->toPlainText().startsWith(QLatin1String("# mine")));
 }
 
 void TestModelInsight::pastedClassesBecomeACell() {

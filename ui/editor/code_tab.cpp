@@ -5,6 +5,7 @@
 #include "ui/common/messages.h"
 #include "ui/common/theme.h"
 #include "ui/common/widgets.h"
+#include "ui/editor/open_models.h"
 #include "ui/shell/services.h"
 #include "ui/train/script_editor.h"
 
@@ -33,7 +34,7 @@ const QString kDialectKey = QStringLiteral("model/code/dialect");
 
 } // namespace
 
-CodeTab::CodeTab(Services& services, QWidget* parent) : QWidget(parent), m_services(services), m_importer(services.engineProgram, this) {
+CodeTab::CodeTab(Services& services, QWidget* parent) : QWidget(parent), m_services(services), m_model(&services.model.current()), m_importer(services.engineProgram, this) {
     if (auto dialect = code::dialectNamed(toUtf8(services.settings.value(kDialectKey).toString()))) m_dialect = *dialect;
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(8, 0, 10, 8);
@@ -151,13 +152,16 @@ void CodeTab::setDocument(const DocumentPtr& document) {
     if (m_isInFront) m_timer->start();
 }
 
-void CodeTab::forget() {
+void CodeTab::changeModel() {
     if (m_importer.isRunning()) m_importer.cancel(); // what is being read was meant for the one before
-    if (m_isEditing) return; // the user's own text
+    if (m_model) m_model->codeDraft = m_isEditing ? m_editor->toPlainText() : QString();
     ++m_number;
     m_written.reset();
     m_document.reset();
+    m_model = &m_services.model.current();
+    if (m_isEditing) endEditing();
     show(code::Code{});
+    if (const QString draft = std::exchange(m_model->codeDraft, {}); !draft.isNull()) beginEditing(draft, false);
 }
 
 void CodeTab::setInFront(bool isInFront) {
@@ -259,7 +263,7 @@ void CodeTab::saveAs() {
 
 // ---- reading code ----
 
-void CodeTab::beginEditing(const QString& text) {
+void CodeTab::beginEditing(const QString& text, bool takesKeyboard) {
     m_isEditing = true;
     ++m_number; // what is being written now comes too late
     m_written.reset();
@@ -269,7 +273,7 @@ void CodeTab::beginEditing(const QString& text) {
     m_editor->setTabChangesFocus(false);
     say(tr("Change the text or paste classes, then choose what they become. Escape leaves the text, Cancel gives it up."), false);
     refresh();
-    m_editor->setFocus();
+    if (takesKeyboard) m_editor->setFocus();
 }
 
 void CodeTab::endEditing() {

@@ -7,6 +7,7 @@
 #include "ui/editor/code_import.h"
 
 #include <QString>
+#include <QPointer>
 #include <QWidget>
 
 #include <functional>
@@ -21,6 +22,7 @@ class QToolButton;
 
 namespace celloom::ui {
 
+class ModelDocument;
 class ScriptEditor;
 struct Services;
 
@@ -33,9 +35,9 @@ public:
     [[nodiscard]] QWidget* tools() const { return m_tools; }
 
     using DocumentPtr = std::shared_ptr<const graph::Document>;
+    /// Another model came to the front: its code is not what stands here. Text that one was editing stays with its model.
+    void changeModel();
     /// The document on show; null: none. Its code is written when the tab is in front, away from the window's thread.
-    /// Another model comes: its code is not what stands here.
-    void forget();
     void setDocument(const DocumentPtr& document);
     void setEditable(bool isEditable);
     void setInFront(bool isInFront);
@@ -64,7 +66,7 @@ private:
     void show(const Result<code::Code>& written);
     void followCursor();
     void light();
-    void beginEditing(const QString& text);
+    void beginEditing(const QString& text, bool takesKeyboard = true);
     void endEditing();
     void read(Target target);
     void say(const QString& text, bool isError);
@@ -73,6 +75,7 @@ private:
     void onRefused(const CodeProblem& problem);
 
     Services& m_services;
+    QPointer<ModelDocument> m_model; // whose code this is
     ScriptEditor* m_editor;
     QWidget* m_tools;
     QToolButton *m_mindSpore, *m_pyTorch, *m_copy, *m_save, *m_edit;

@@ -13,6 +13,8 @@
 #include <QTabBar>
 #include <QToolButton>
 
+#include <algorithm>
+
 namespace celloom::ui {
 
 namespace {
@@ -79,17 +81,38 @@ void DocumentTabs::addTab() {
     m_bar->setTabButton(index, QTabBar::RightSide, close);
 }
 
+/// Models of one name are told apart by the folders that they lie in.
+QString DocumentTabs::titleOf(const ModelDocument& model) const {
+    const QString title = model.title();
+    if (title.isEmpty()) return tr("Opening…");
+    const auto folders = [](const ModelDocument& of, qsizetype count) { // the innermost last, as they stand above what the title names
+        QStringList parts = of.isUntitled() ? QStringList() : of.source().split(QLatin1Char('/'), Qt::SkipEmptyParts);
+        if (!parts.isEmpty() && (parts.back() == QLatin1String("config.json") || parts.back() == QLatin1String("model.cells.json"))) parts.removeLast();
+        if (!parts.isEmpty()) parts.removeLast();
+        return parts.mid(std::max<qsizetype>(0, parts.size() - count)).join(QLatin1Char('/'));
+    };
+    const auto isTaken = [&](qsizetype count) {
+        for (int i = 0; i < m_models.count(); ++i)
+            if (const ModelDocument& other = m_models.at(i); &other != &model && other.title() == title && folders(other, count) == folders(model, count)) return true;
+        return false;
+    };
+    qsizetype count = 0;
+    while (isTaken(count) && folders(model, count) != folders(model, count + 1)) ++count;
+    const QString where = folders(model, count);
+    return where.isEmpty() ? title : title + QStringLiteral(" — ") + where;
+}
+
 void DocumentTabs::refresh() {
     m_isRefreshing = true;
     while (m_bar->count() > m_models.count()) m_bar->removeTab(m_bar->count() - 1);
     while (m_bar->count() < m_models.count()) addTab();
     for (int i = 0; i < m_models.count(); ++i) {
         const ModelDocument& model = m_models.at(i);
-        const QString title = model.title().isEmpty() ? tr("Opening…") : model.title();
+        const QString title = titleOf(model);
         QString shown = title;
         m_bar->setTabText(i, shown.replace(QLatin1Char('&'), QLatin1String("&&")) + (model.isModified() ? QStringLiteral(" *") : QString()));
         QStringList tip{model.isUntitled() ? tr("Not saved to a file yet") : model.source()};
-        if (!model.isUntitled() && model.filePath().isEmpty() && model.source() == title) tip = {tr("The preset or template %1").arg(title)};
+        if (!model.isUntitled() && model.filePath().isEmpty() && model.source() == model.title()) tip = {tr("The preset or template %1").arg(title)};
         if (model.isModified()) tip.append(tr("Has unsaved changes"));
         m_bar->setTabToolTip(i, tip.join(QLatin1Char('\n')));
         if (QWidget* close = m_bar->tabButton(i, QTabBar::RightSide)) {

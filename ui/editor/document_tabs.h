@@ -10,6 +10,7 @@ class QToolButton;
 
 namespace celloom::ui {
 
+class ModelDocument;
 class OpenModels;
 class Theme;
 
@@ -29,6 +30,7 @@ protected:
 
 private:
     void refresh();
+    [[nodiscard]] QString titleOf(const ModelDocument& model) const;
     void addTab();
     void showMenu(const QPoint& position);
 

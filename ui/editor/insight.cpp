@@ -101,7 +101,7 @@ Insight::Insight(Services& services, QWidget* parent)
     connect(m_problems, &ProblemsTab::fieldRequested, this, &Insight::fieldRequested);
     connect(&services.model, &OpenModels::currentChanged, this, [this] { // what was said of the one before
         m_memory.reset();
-        m_code->forget();
+        m_code->changeModel();
         m_cost->setAnalysis(nullptr);
     });
     m_texts.add([this] {

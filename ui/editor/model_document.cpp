@@ -227,7 +227,7 @@ QJsonObject ModelDocument::about() const {
             {QStringLiteral("path"), path},         {QStringLiteral("order"), order},         {kFileHash, QString::fromLatin1(m_fileHash)}};
 }
 
-void ModelDocument::takeRecovered(graph::Document document, const QJsonObject& about) {
+void ModelDocument::takeAbout(const QJsonObject& about) {
     part = {};
     for (const auto& one : about.value(QStringLiteral("overrides")).toArray()) part.overrides.push_back(toUtf8(one.toString()));
     part.weights = toUtf8(about.value(QStringLiteral("weights")).toString());
@@ -236,6 +236,15 @@ void ModelDocument::takeRecovered(graph::Document document, const QJsonObject& a
     for (const auto& step : about.value(QStringLiteral("path")).toArray())
         place.path.push_back({toUtf8(step.toArray().at(0).toString()), step.toArray().at(1).toInteger()});
     isImplicit = false;
+}
+
+void ModelDocument::takeLater(const QJsonObject& about) {
+    takeAbout(about);
+    begin(nullptr, about.value(QStringLiteral("source")).toString(), {}, false);
+}
+
+void ModelDocument::takeRecovered(graph::Document document, const QJsonObject& about) {
+    takeAbout(about);
     begin(std::make_shared<const graph::Document>(std::move(document)), about.value(QStringLiteral("source")).toString(),
           about.value(QStringLiteral("file")).toString(), about.value(QStringLiteral("untitled")).toBool());
     m_fileHash = about.value(kFileHash).toString().toLatin1();

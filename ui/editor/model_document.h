@@ -81,6 +81,8 @@ public:
     void take(graph::Document document, const QString& source, const QString& filePath = {});
     /// One that was made here. `number` tells it from others without a name.
     void takeUntitled(graph::Document document, int number);
+    /// One of an earlier window, to be read when its tab comes to the front: with its name, place and part of the recipe.
+    void takeLater(const QJsonObject& about);
     /// A source that could not be opened.
     void takeNothing(const QString& source);
     /// Puts edits that a crash left unsaved on top of what is open; `about` as when they were kept.
@@ -107,6 +109,7 @@ public:
     RecipePart part;         // kept by the page while the recipe is this model's
     ModelPlace place;        // where one was when another tab came to the front
     int order = 0;           // of its tab
+    QString codeDraft;       // text that one edits in the Code tab, while another tab is in front; null: none
     QStringList offeredUpdates; // newer versions of its composites that the user was told of
     bool isImplicit = false; // came with a recipe and was not touched: the recipe's next model may take its place
     QString folder;          // the model folder that it was opened from, also after it was saved elsewhere; empty: none
@@ -122,6 +125,7 @@ private:
     void begin(DocumentPtr document, const QString& source, const QString& filePath, bool isUntitled);
     void writeRecovery();
     void forgetRecovery();
+    void takeAbout(const QJsonObject& about);
     void keepFileState(const graph::Document& document);
 
     Recovery* m_recovery;

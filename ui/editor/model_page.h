@@ -10,11 +10,13 @@
 #include "ui/editor/wire_judge.h"
 #include "ui/editor/model_document.h"
 #include "ui/editor/recovery.h"
+#include "ui/shell/notice.h"
 #include "ui/shell/page.h"
 
 #include <QPointer>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -39,7 +41,6 @@ class EmptyState;
 class Inspector;
 class Insight;
 class Minimap;
-class Notice;
 class ComparePanel;
 class MyCells;
 class Palette;
@@ -69,6 +70,8 @@ public:
     /// Whether a run of the recipe would not see the model as it is on show: it has to be saved first.
     [[nodiscard]] bool needsSaving() const;
     /// Whether a window before this one left unsaved models, which are offered here.
+    /// For the next start: which models are open, besides the recipe's.
+    void keepTabs();
     [[nodiscard]] bool hasLeftOver() const { return !m_left.empty(); }
     /// The recipe, where it has unsaved edits too; an empty name: it has none.
     struct UnsavedRecipe {
@@ -106,6 +109,7 @@ private:
     ModelDocument& implicitTab();
     void activate(ModelDocument& model);
     void showCurrent();
+    void changeNotice();
     void keepPlace();
     void restorePlace();
     [[nodiscard]] ModelPlace placeNow() const;
@@ -117,6 +121,7 @@ private:
     /// The line about weights follows the model in front.
     void refreshWeights();
     void bringBack();
+    void reopenTabs();
     void remember(const QString& path);
     void finishSaving(ModelDocument& model, const QString& path, const std::function<void()>& then);
     void write(ModelDocument& model, const QString& path, const std::function<void()>& then);
@@ -208,7 +213,9 @@ private:
     std::vector<Recovery::Left> m_left;  // what a crash left, until it is brought back
     QToolButton* m_open;
     QMenu* m_openMenu;
-    Notice* m_notice;
+    Notice* m_notice;                             // of the model in front
+    QString m_noticeOf;                           // its recovery name
+    std::map<QString, Notice::Words> m_notices;   // of the others, by theirs
     WeightsBar* m_weights;
     Notice* m_leftNotice; // stays while one works
     int m_openings = 0; // only the newest one counts

@@ -22,6 +22,8 @@
 #include <QEvent>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
 #include <QMenu>
 #include <QMessageBox>
 #include <QPushButton>
@@ -39,7 +41,8 @@ namespace {
 
 constexpr int kMostRecent = 12;
 constexpr int kRecentWidth = 420; // pixels of a path in the menu
-const QString kRecentKey = QStringLiteral("models/recent");
+constexpr int kMostReopened = 50;
+const QString kOpenKey = QStringLiteral("models/open"), kRecentKey = QStringLiteral("models/recent");
 const QString kSource = QStringLiteral("model.source"), kOverrides = QStringLiteral("model.overrides"), kWeights = QStringLiteral("model.weights");
 const QString kEnding = QStringLiteral(".cells.json");
 
@@ -72,6 +75,7 @@ QString unsavedName(const ModelDocument& model) {
 
 void ModelPage::connectDocuments() {
     OpenModels& models = m_services.model;
+    m_noticeOf = models.current().recoveryName();
     connect(&models, &OpenModels::changed, this, &ModelPage::showDocument);
     connect(&models, &OpenModels::currentChanged, this, &ModelPage::showCurrent);
     connect(&models, &OpenModels::titleChanged, this, [this] {
@@ -94,6 +98,7 @@ void ModelPage::connectDocuments() {
         });
     });
     connect(m_weights, &WeightsBar::dropRequested, this, [this] { m_services.recipe.setValue(kWeights, std::string()); });
+    reopenTabs();
     m_left = models.left();
     if (m_left.empty()) return;
     QStringList names;
@@ -198,7 +203,18 @@ void ModelPage::activate(ModelDocument& model) {
     m_services.model.setCurrent(model);
 }
 
+/// What was said of a model goes and comes back with its tab.
+void ModelPage::changeNotice() {
+    const QString name = m_services.model.current().recoveryName();
+    if (name == m_noticeOf) return;
+    if (auto words = m_notice->words()) m_notices[m_noticeOf] = std::move(*words);
+    m_notice->hide();
+    m_noticeOf = name;
+    if (const auto kept = m_notices.extract(name)) m_notice->show(kept.mapped());
+}
+
 void ModelPage::showCurrent() {
+    changeNotice();
     if (m_isFollowing) return;
     ModelDocument& model = m_services.model.current();
     if (!model.snapshot() && model.source().isEmpty()) { // after the last one was closed
@@ -316,7 +332,6 @@ void ModelPage::takeChoice(const ModelChoice& choice) {
         m_notice->show(Notice::Level::Error, Format::error(document.error()));
         return;
     }
-    m_notice->hide();
     ModelDocument& model = m_services.model.add();
     const int number = m_services.model.freeNumber();
     if (choice.kind == ModelChoice::Kind::Empty) model.takeUntitled(emptyGraph(number), number);
@@ -376,6 +391,31 @@ void ModelPage::leaveAll(const std::function<void()>& then, const UnsavedRecipe&
         then();
     });
     dialog->open();
+}
+
+// ---- what the window before this one had open ----
+
+void ModelPage::keepTabs() {
+    const OpenModels& models = m_services.model;
+    QJsonArray open;
+    for (int i = 0; i < models.count(); ++i) {
+        const ModelDocument& model = models.at(i);
+        if (!model.isUntitled() && !isOfRecipe(model) && !model.source().isEmpty()) open.append(model.about());
+    }
+    m_services.settings.setValue(kOpenKey, QJsonDocument(open).toJson(QJsonDocument::Compact));
+}
+
+/// Each is read when one goes to it.
+void ModelPage::reopenTabs() {
+    OpenModels& models = m_services.model;
+    QStringList gone;
+    for (const auto& one : QJsonDocument::fromJson(m_services.settings.value(kOpenKey).toByteArray()).array()) {
+        const QString source = one.toObject().value(QStringLiteral("source")).toString();
+        if (source.isEmpty() || models.find(source) || models.count() > kMostReopened) continue;
+        if (families::isBuiltIn(toUtf8(source)) || QFileInfo::exists(source)) models.add().takeLater(one.toObject());
+        else gone.append(source);
+    }
+    if (!gone.isEmpty()) m_notice->show(Notice::Level::Warning, tr("These models were open last and are not there any more: %1.").arg(gone.join(QStringLiteral(", "))));
 }
 
 // ---- what a crash left ----
@@ -521,7 +561,7 @@ void ModelPage::chooseFile() {
 }
 
 void ModelPage::open(const QString& path) {
-    if (ModelDocument* open = m_services.model.find(path); open && open->snapshot() && !families::isBuiltIn(toUtf8(path))) {
+    if (ModelDocument* open = m_services.model.find(path); open && (open->snapshot() || open != &m_services.model.current()) && !families::isBuiltIn(toUtf8(path))) {
         remember(path);
         m_notice->hide();
         activate(*open);

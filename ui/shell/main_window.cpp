@@ -475,6 +475,7 @@ void MainWindow::tune(const QString& model, const QString& name) {
 void MainWindow::closeEvent(QCloseEvent* event) {
     // Runs belong to the engine and go on.
     m_services.settings.setValue(QStringLiteral("geometry"), saveGeometry());
+    m_model->keepTabs();
     RecipeDocument& recipe = m_services.recipe;
     event->setAccepted(m_services.model.onlyHere().empty() && !recipe.isModified());
     if (event->isAccepted()) {

@@ -38,7 +38,7 @@ Notice::Notice(Theme& theme, QWidget* parent) : QFrame(parent), m_theme(theme) {
     connect(m_close, &QToolButton::clicked, this, &QWidget::hide);
     connect(m_action, &QPushButton::clicked, this, [this] {
         hide();
-        if (m_act) m_act();
+        if (const auto act = m_words.act) act();
     });
     m_action->hide();
     m_texts.add([this] { m_close->setAccessibleName(tr("Close this message")); });
@@ -60,13 +60,18 @@ void Notice::show(Level level, const QString& text, const QString& action, std::
     m_text->setText(text);
     m_action->setText(action);
     m_action->setVisible(!action.isEmpty());
-    m_act = std::move(act);
+    m_words = {level, text, action, std::move(act)};
     setVisible(true);
     if (level == Level::Info) {
         m_timer->start(kInfoMs);
     } else {
         m_timer->stop();
     }
+}
+
+std::optional<Notice::Words> Notice::words() const {
+    if (isHidden() || m_words.level == Level::Info) return std::nullopt;
+    return m_words;
 }
 
 void Notice::changeEvent(QEvent* event) {

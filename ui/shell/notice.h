@@ -6,6 +6,7 @@
 #include <QFrame>
 
 #include <functional>
+#include <optional>
 
 class QLabel;
 class QPushButton;
@@ -22,10 +23,18 @@ public:
     enum class Level { Info, Result, Warning, Error };
     Notice(Theme& theme, QWidget* parent = nullptr);
 
+    struct Words {
+        Level level = Level::Info;
+        QString text, action;
+        std::function<void()> act;
+    };
+    /// What is on show and would stay; nothing where it is hidden or goes by itself.
+    [[nodiscard]] std::optional<Words> words() const;
     /// Infos go away by themselves after a few seconds; results stay to be read.
     void show(Level level, const QString& text);
     /// With one button that does something about it.
     void show(Level level, const QString& text, const QString& action, std::function<void()> act);
+    void show(const Words& words) { show(words.level, words.text, words.action, words.act); }
 
 protected:
     void changeEvent(QEvent* event) override;
@@ -38,7 +47,7 @@ private:
     QPushButton* m_action;
     QToolButton* m_close;
     QTimer* m_timer;
-    std::function<void()> m_act;
+    Words m_words;
 };
 
 } // namespace celloom::ui
