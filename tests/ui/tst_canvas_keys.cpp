@@ -5,10 +5,12 @@
 #include "ui/editor/graph_view.h"
 #include "ui/editor/minimap.h"
 #include "ui/editor/model_page.h"
+#include "ui/editor/tool_row.h"
 
 #include <QAbstractButton>
 #include <QAction>
 #include <QTest>
+#include <QToolButton>
 #include <QUndoStack>
 
 #include <cmath>
@@ -146,6 +148,48 @@ private Q_SLOTS:
         QVERIFY(editor.minimap->isVisible());
         editor.key(Qt::Key_0);
         QVERIFY(editor.minimap->isHidden());
+    }
+
+    void fittingKeepsTextsReadableAndShowsTheBeginningOrWhatIsChosen() {
+        Editor editor;
+        editor.page.resize(1280, 520); // too low for the whole column
+        editor.key(Qt::Key_0);
+        QVERIFY(editor.view->zoomPercent() >= 70);
+        const QRectF whole = editor.view->contents();
+        QVERIFY(editor.view->sight().top() <= whole.top() && editor.view->sight().bottom() < whole.bottom());
+        const auto place = editor.view->positions().at("lm_head");
+        editor.view->chooseCells({"lm_head"});
+        editor.key(Qt::Key_0);
+        QVERIFY(editor.view->zoomPercent() >= 70);
+        QVERIFY(editor.view->sight().contains(QPointF(place.x, place.y)));
+        editor.key(Qt::Key_0, Qt::ShiftModifier);
+        QVERIFY(editor.view->zoomPercent() < 70);
+        QVERIFY(editor.view->sight().contains(whole));
+        editor.page.resize(1280, 500); // stays so
+        QTRY_VERIFY(editor.view->sight().contains(whole));
+        editor.key(Qt::Key_0);
+        QVERIFY(editor.view->zoomPercent() >= 70);
+    }
+
+    void toolsFoldToIconsWhereTheWidthDoesNotSuffice() {
+        Editor editor;
+        for (const auto& [width, language] : {std::pair(1600, "en"), std::pair(900, "en"), std::pair(1100, "zh_CN")}) {
+            editor.bench.language.choose(QString::fromLatin1(language));
+            editor.page.resize(width, 800);
+            QCoreApplication::processEvents();
+            auto* row = editor.page.findChild<ToolRow*>();
+            int texts = 0;
+            for (const auto* button : row->findChildren<QToolButton*>()) {
+                QVERIFY2(button->width() >= button->sizeHint().width(), qPrintable(button->text())); // nothing is cut
+                QVERIFY2(button->geometry().right() <= row->width(), qPrintable(button->text()));
+                QVERIFY(!button->toolTip().isEmpty());
+                QVERIFY(!button->accessibleName().isEmpty() || !button->text().isEmpty());
+                texts += button->toolButtonStyle() == Qt::ToolButtonTextBesideIcon;
+            }
+            if (width == 1600) QCOMPARE(texts, 4);
+            if (width == 900) QVERIFY(texts < 4);
+        }
+        editor.bench.language.choose(QStringLiteral("en"));
     }
 
     void theViewAndItsControlsHaveNames() {

@@ -4,6 +4,7 @@
 #include "services_bench.h"
 #include "ui/editor/arranger.h"
 #include "ui/editor/graph_view.h"
+#include "ui/editor/model_document.h"
 #include "ui/editor/model_page.h"
 #include "ui/editor/probe.h"
 #include "ui/editor/probe_charts.h"
@@ -180,6 +181,43 @@ private Q_SLOTS:
         QTRY_VERIFY(!editor.probe->isRunning());
         QVERIFY(editor.barText().contains(QStringLiteral("cancelled after 1 of 5")));
         QCOMPARE(editor.noteBehind("embed_tokens").first, QStringLiteral("[2, 16, 256]"));
+    }
+
+    void itsBarStandsUnderTheCanvasAndCoversNoCell() {
+        Editor editor(kBegin + cellLine("embed_tokens", 0), "exec sleep 1000");
+        QTest::keyClick(editor.view, Qt::Key_F9);
+        QTRY_VERIFY(editor.barText().contains(QStringLiteral("cell 1 of 5")));
+        const auto* bar = editor.page->findChild<QFrame*>(QStringLiteral("probeBar"));
+        const auto onScreen = [](const QWidget* widget) { return QRect(widget->mapToGlobal(QPoint()), widget->size()); };
+        QTRY_VERIFY(!onScreen(bar).intersects(onScreen(editor.view)));
+        QVERIFY(onScreen(bar).top() >= onScreen(editor.view).bottom());
+        QTest::keyClick(editor.view, Qt::Key_F9);
+        QTRY_VERIFY(!editor.probe->isRunning());
+    }
+
+    void eachTabHasAProbeOfItsOwn() {
+        Editor editor(kBegin + cellLine("embed_tokens", 0), "exec sleep 1000");
+        QTest::keyClick(editor.view, Qt::Key_F9);
+        QTRY_VERIFY(editor.barText().contains(QStringLiteral("cell 1 of 5")));
+        ModelDocument& first = editor.bench.model.current();
+        ModelDocument& second = editor.bench.model.add();
+        second.takeUntitled(*first.snapshot(), 1);
+        editor.bench.model.setCurrent(second);
+        QTRY_VERIFY(!editor.hasBar());
+        QVERIFY(!editor.probe->isRunning()); // the one in front
+        QTRY_VERIFY(editor.probe->action()->isEnabled());
+        editor.view->setFocus();
+        QTest::keyClick(editor.view, Qt::Key_F9);
+        QTRY_VERIFY(editor.probe->isRunning());
+        QTRY_VERIFY(editor.barText().contains(QStringLiteral("cell 1 of 5")));
+        QTest::keyClick(editor.view, Qt::Key_F9); // ends this one alone
+        QTRY_VERIFY(!editor.probe->isRunning());
+        QVERIFY(editor.barText().contains(QStringLiteral("cancelled")));
+        editor.bench.model.setCurrent(first);
+        QTRY_VERIFY(editor.probe->isRunning());
+        QVERIFY(editor.barText().contains(QStringLiteral("cell 1 of 5")));
+        editor.bench.model.remove(first); // and its probe with it
+        QTRY_VERIFY(editor.barText().contains(QStringLiteral("cancelled")));
     }
 
     void theRecipesDataGoThroughUnlessOneChoosesOthers() {

@@ -20,8 +20,8 @@ namespace celloom::ui {
 
 namespace {
 
-constexpr int kUsualHeight = 200; // of a panel that nobody drew taller, on a large window; less on a small one
-constexpr int kUsualPart = 4;
+constexpr int kUsualHeight = 200; // of a panel that nobody drew taller, on a large window
+constexpr int kUsualAbove = 420;  // on a small one the canvas gets this much first, and half of what is left
 constexpr int kAbove = 240; // pixels that stay for what is above it
 constexpr int kHandle = 5;
 constexpr int kKeyStep = 24;
@@ -137,7 +137,7 @@ void BottomPanel::applyHeight() {
     m_fold->setAccessibleName(m_isOpen ? tr("Fold the panel") : tr("Unfold the panel"));
     if (m_isOpen) {
         const int whole = parentWidget() ? parentWidget()->height() : 0;
-        const int wanted = m_height > 0 ? std::max(kLeastHeight, m_height) : std::clamp(whole / kUsualPart, kLeastHeight, kUsualHeight);
+        const int wanted = m_height > 0 ? std::max(kLeastHeight, m_height) : std::clamp((whole - kUsualAbove) / 2, kLeastHeight, kUsualHeight);
         setFixedHeight(whole > 0 ? std::min(wanted, std::max(kLeastHeight, whole - kAbove)) : wanted);
     } else {
         setMinimumHeight(0);

@@ -21,6 +21,8 @@ namespace celloom::ui {
 namespace {
 
 constexpr double kLeastZoom = 0.02, kMostZoom = 3;
+constexpr double kReadableZoom = 0.7; // the texts on a box are 8 pixels high then
+constexpr int kFitMargin = 24;        // pixels around what is fitted in
 constexpr double kPortReach = 11;  // pixels of the screen
 constexpr double kSnap = 8;        // boxes come to rest on multiples of it
 constexpr double kRowGap = 88, kColumnGap = 36;
@@ -109,6 +111,7 @@ void GraphView::forget() {
     m_chosen.clear();
     m_chosenWire.reset();
     m_sight.reset();
+    m_fitsAll = false;
 }
 
 /// The boxes are at their places.
@@ -142,7 +145,7 @@ void GraphView::place(const LayoutResult& layout) {
     m_isLayoutOfLevel = true;
     showItems();
     if (m_sight) setSight(m_sight->first, m_sight->second);
-    else if (m_isFitted || !m_keepsSight) fit();
+    else if (m_isFitted || !m_keepsSight) fitAgain();
     else if (anchor) centerOn(middle() + m_items[*anchor]->pos() - before);
     m_keepsSight = true;
 }
@@ -190,7 +193,7 @@ void GraphView::placeByDocument() {
     m_curves.clear();
     m_layout.reset();
     showItems();
-    if (!m_keepsSight) fit();
+    if (!m_keepsSight) fitAgain();
     m_keepsSight = true;
 }
 
@@ -296,14 +299,41 @@ std::map<std::string, graph::Position> GraphView::positions() const {
 }
 
 void GraphView::fit() {
+    m_fitsAll = false;
+    fitAgain();
+}
+
+void GraphView::fitAll() {
+    m_fitsAll = true;
+    fitAgain();
+}
+
+/// What is looked at where not everything can be: what is chosen, else where the graph begins.
+QRectF GraphView::firstToSee() const {
+    QRectF chosen;
+    for (const std::size_t index : m_chosen) chosen |= m_items[index]->sceneRect();
+    if (!chosen.isEmpty()) return chosen;
+    const auto first = std::min_element(m_items.begin(), m_items.end(), [](const BoxItem* a, const BoxItem* b) { return a->y() < b->y() || (a->y() == b->y() && a->x() < b->x()); });
+    return first == m_items.end() ? contents() : (*first)->sceneRect();
+}
+
+void GraphView::fitAgain() {
     const QRectF bounds = contents();
     if (bounds.isEmpty()) return;
     resetTransform();
-    const QSizeF room = viewport()->size() - QSize(48, 48);
-    const double factor = std::clamp(std::min(room.width() / bounds.width(), room.height() / bounds.height()), kLeastZoom, 1.0);
+    const QSizeF room = viewport()->size() - QSize(2 * kFitMargin, 2 * kFitMargin);
+    const double factor = std::clamp(std::min(room.width() / bounds.width(), room.height() / bounds.height()), m_fitsAll ? kLeastZoom : kReadableZoom, 1.0);
     scale(factor, factor);
     updateSceneRect();
-    centerOn(bounds.center());
+    // along each side: all of it in the middle where it fits, else as much as there is around what is to be seen first
+    const QRectF first = firstToSee();
+    const auto middle = [factor](double begin, double length, double pixels, double firstBegin, double firstLength) {
+        const double sight = pixels / factor;
+        if (length <= sight) return begin + length / 2;
+        const double wanted = firstLength <= sight ? firstBegin + firstLength / 2 : firstBegin + sight / 2;
+        return std::clamp(wanted, begin + sight / 2, begin + length - sight / 2);
+    };
+    centerOn(middle(bounds.x(), bounds.width(), room.width(), first.x(), first.width()), middle(bounds.y(), bounds.height(), room.height(), first.y(), first.height()));
     m_isFitted = true;
     Q_EMIT zoomChanged();
 }
@@ -332,9 +362,13 @@ void GraphView::setSight(double zoom, QPointF middle) {
     Q_EMIT zoomChanged();
 }
 
+/// What is chosen and was seen stays in sight.
 void GraphView::resizeEvent(QResizeEvent* event) {
+    const auto box = m_isShown ? chosen() : std::nullopt;
+    const bool wasSeen = box && QRectF(QPointF(), event->oldSize()).contains(mapFromScene(m_items[*box]->sceneRect()).boundingRect());
     QGraphicsView::resizeEvent(event);
-    if (m_isFitted && m_isShown) fit();
+    if (m_isFitted && m_isShown) fitAgain();
+    else if (wasSeen) ensureVisible(m_items[*box], 8, 8);
     Q_EMIT resized();
 }
 

@@ -85,8 +85,11 @@ public:
 
     /// Everything on the canvas, in the scene's coordinates.
     [[nodiscard]] QRectF contents() const;
-    /// Everything in sight, also when the size changes, until the user pans or zooms.
+    /// Everything in sight, also when the size changes, until the user pans or zooms; where texts would become too small for that, what is
+    /// chosen, or the beginning.
     void fit();
+    /// Everything in sight, however small.
+    void fitAll();
     [[nodiscard]] bool isFitted() const { return m_isFitted; }
     /// Looks at this place. Of a level that is not placed yet: as soon as it is.
     void setSight(double zoom, QPointF middle);
@@ -157,6 +160,8 @@ private:
     /// After these boxes moved from these places: their own wires and those that have them in their way now, or had.
     void redrawWires(const std::set<std::size_t>& boxes, const std::vector<QRectF>& places);
     void updateSceneRect();
+    void fitAgain();
+    [[nodiscard]] QRectF firstToSee() const;
     void light(std::optional<std::size_t> wire);
     [[nodiscard]] std::optional<graph::Wire> litWire() const;
     void beginWire(const PortRef& from, std::optional<std::size_t> taken);
@@ -190,6 +195,7 @@ private:
     bool m_isLayoutOfLevel = false;       // else of one like it
     bool m_keepsSight = false;            // the level is the one that was on show: pan and zoom stay
     bool m_isFitted = true;               // until the user pans or zooms
+    bool m_fitsAll = false;               // however small it gets
     std::optional<std::pair<double, QPointF>> m_sight; // zoom and middle, once the level is placed
     Judge m_judge;
 

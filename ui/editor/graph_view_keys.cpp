@@ -249,7 +249,9 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
         zoomBy(1 / 1.2);
         return;
     case Qt::Key_0:
-        fit();
+    case Qt::Key_ParenRight: // with Shift on most keyboards
+        if (event->modifiers().testFlag(Qt::ShiftModifier)) fitAll();
+        else fit();
         return;
     default:
         break;

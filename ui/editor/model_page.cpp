@@ -17,6 +17,7 @@
 #include "ui/editor/palette.h"
 #include "ui/editor/probe.h"
 #include "ui/editor/probe_panel.h"
+#include "ui/editor/tool_row.h"
 #include "ui/editor/weights_bar.h"
 #include "ui/shell/notice.h"
 #include "ui/shell/services.h"
@@ -56,6 +57,7 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
     left->addWidget(m_notice);
     left->addWidget(m_leftNotice);
     left->addWidget(buildCanvas(), 1);
+    left->addWidget(m_probe->bar());
     m_palette = new Palette(services, this);
     m_palette->setFixedWidth(kPaletteWidth);
     m_myCells = new MyCells(services.store.workspace().path, this);
@@ -112,22 +114,16 @@ ModelPage::ModelPage(Services& services, QWidget* parent) : Page(parent), m_serv
 }
 
 QWidget* ModelPage::buildToolRow() {
-    auto* bar = new QFrame(this);
-    bar->setProperty("role", QStringLiteral("bar"));
-    bar->setFixedHeight(44);
-    auto* layout = new QHBoxLayout(bar);
-    layout->setContentsMargins(14, 4, 10, 4);
-    layout->setSpacing(8);
+    auto* bar = new ToolRow(this);
+    QHBoxLayout* layout = bar->row();
     m_open = makeQuietButton(bar);
     m_open->setPopupMode(QToolButton::InstantPopup);
-    m_open->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     m_openMenu = new QMenu(m_open);
     connect(m_openMenu, &QMenu::aboutToShow, this, &ModelPage::fillRecent);
     m_open->setMenu(m_openMenu);
     layout->addWidget(m_open);
     QToolButton* compare = makeQuietButton(bar);
     compare->setPopupMode(QToolButton::InstantPopup);
-    compare->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     auto* compareMenu = new QMenu(compare);
     connect(compareMenu, &QMenu::aboutToShow, this, [this, compareMenu] { fillCompareMenu(compareMenu); });
     compare->setMenu(compareMenu);
@@ -141,7 +137,6 @@ QWidget* ModelPage::buildToolRow() {
         layout->addWidget(button);
     }
     m_probeButton = makeQuietButton(bar);
-    m_probeButton->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     layout->addWidget(m_probeButton);
     layout->addSpacing(8);
     QToolButton* minus = makeQuietButton(bar);
@@ -150,11 +145,11 @@ QWidget* ModelPage::buildToolRow() {
     m_zoom->setAlignment(Qt::AlignCenter);
     QToolButton* plus = makeQuietButton(bar);
     QToolButton* fit = makeQuietButton(bar);
-    fit->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     for (QWidget* widget : std::initializer_list<QWidget*>{minus, m_zoom, plus, fit}) layout->addWidget(widget);
     connect(minus, &QToolButton::clicked, this, [this] { m_view->zoomBy(1 / 1.2); });
     connect(plus, &QToolButton::clicked, this, [this] { m_view->zoomBy(1.2); });
     connect(fit, &QToolButton::clicked, this, [this] { m_view->fit(); });
+    bar->setFolding({fit, compare, m_open, m_probeButton});
     const auto setIcons = [this, minus, plus, fit, compare] {
         compare->setIcon(m_services.theme.icon(QStringLiteral("compare")));
         minus->setIcon(m_services.theme.icon(QStringLiteral("minus")));
@@ -166,6 +161,7 @@ QWidget* ModelPage::buildToolRow() {
     connect(&m_services.theme, &Theme::changed, this, setIcons);
     texts.add([this, minus, plus, fit, compare] {
         compare->setText(tr("Compare"));
+        compare->setAccessibleName(tr("Compare with another model"));
         compare->setToolTip(tr("Shows what differs from another model, a file, or what was saved last"));
         m_open->setText(tr("Open"));
         m_open->setAccessibleName(tr("Open a model"));
@@ -175,7 +171,9 @@ QWidget* ModelPage::buildToolRow() {
         plus->setToolTip(tr("Larger (+)"));
         plus->setAccessibleName(tr("Larger"));
         fit->setText(tr("Fit"));
-        fit->setToolTip(tr("Show the whole graph (0)"));
+        fit->setAccessibleName(tr("Fit the graph into the canvas"));
+        fit->setToolTip(tr("Fit the graph into the canvas, as large as its texts need (0). Shift+0 shows all of it."));
+        m_fitAll->setText(tr("Show the whole graph") + QStringLiteral("\tShift+0"));
     });
     return bar;
 }
@@ -222,7 +220,7 @@ QWidget* ModelPage::buildCanvas() {
     m_minimap->action()->setShortcutContext(Qt::WidgetWithChildrenShortcut);
     m_view->addAction(m_minimap->action());
     texts.add([this] { m_minimap->action()->setText(tr("Minimap")); });
-    m_probe = new Probe(m_services, m_view, m_stack, texts);
+    m_probe = new Probe(m_services, m_view, texts);
     addAction(m_probe->action());
     m_probeButton->setDefaultAction(m_probe->action());
     connect(m_probe, &Probe::placeRequested, this, &ModelPage::showPlace);

@@ -245,7 +245,7 @@ private:
     std::vector<library::CopyStatus> m_copies; // and what they said
     QAction *m_undo = nullptr, *m_redo = nullptr, *m_save = nullptr, *m_saveAs = nullptr, *m_cut = nullptr, *m_copy = nullptr, *m_paste = nullptr,
             *m_duplicate = nullptr, *m_delete = nullptr, *m_group = nullptr, *m_ungroup = nullptr, *m_rename = nullptr, *m_arrange = nullptr,
-            *m_selectAll = nullptr, *m_new = nullptr, *m_close = nullptr, *m_saveCell = nullptr, *m_picture = nullptr, *m_alignRow = nullptr, *m_alignColumn = nullptr, *m_find = nullptr;
+            *m_selectAll = nullptr, *m_new = nullptr, *m_close = nullptr, *m_saveCell = nullptr, *m_picture = nullptr, *m_alignRow = nullptr, *m_alignColumn = nullptr, *m_find = nullptr, *m_fitAll = nullptr;
     QTimer* m_analysisTimer;
     bool m_fitNext = true;
     std::optional<QPointF> m_insertAt; // where the next cell from the palette goes

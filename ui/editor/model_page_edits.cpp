@@ -103,6 +103,7 @@ void ModelPage::buildActions() {
     m_saveCell = add({}, &ModelPage::saveCell);
     m_picture = add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E), &ModelPage::savePicture);
     m_find = add(QKeySequence(Qt::CTRL | Qt::Key_K), [this] { m_palette->focusSearch(); });
+    m_fitAll = add({}, [this] { m_view->fitAll(); }); // its keys are the canvas' alone
     const auto setIcons = [this] {
         for (const auto& [action, icon] : {std::pair(m_undo, "undo"), std::pair(m_redo, "redo"), std::pair(m_save, "save"), std::pair(m_group, "group"), std::pair(m_arrange, "arrange"), std::pair(m_picture, "picture")})
             action->setIcon(m_services.theme.icon(QLatin1String(icon)));
@@ -490,7 +491,7 @@ void ModelPage::showMenu(const QPoint& position) {
     menu->addSeparator();
     for (QAction* action : {m_cut, m_copy, m_paste, m_duplicate, m_delete, m_rename}) menu->addAction(action);
     menu->addSeparator();
-    for (QAction* action : {m_group, m_ungroup, m_alignRow, m_alignColumn, m_arrange, m_selectAll, m_minimap->action()}) menu->addAction(action);
+    for (QAction* action : {m_group, m_ungroup, m_alignRow, m_alignColumn, m_arrange, m_selectAll, m_fitAll, m_minimap->action()}) menu->addAction(action);
     menu->addSeparator();
     menu->addAction(m_saveCell);
     if (const library::CopyStatus* copy = newerThan(chosenComposite()))

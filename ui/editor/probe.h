@@ -1,5 +1,5 @@
 // Sends one batch through the model as it is edited, in an engine process of its own, and shows on the canvas and in the inspector what was found:
-// progress, numbers on wires, the cell where it failed. Changes nothing.
+// progress, numbers on wires, the cell where it failed. Each tab has a probe of its own, which goes on while another is in front. Changes nothing.
 #pragma once
 
 #include "ui/common/model_analysis.h"
@@ -8,9 +8,9 @@
 #include "ui/editor/probe_report.h"
 
 #include <QObject>
-#include <QPointer>
 #include <QString>
 
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -19,12 +19,10 @@ class QFrame;
 class QLabel;
 class QProgressBar;
 class QPushButton;
-class QTemporaryDir;
 class QToolButton;
 
 namespace celloom::ui {
 
-class EngineJob;
 class GraphView;
 class ModelDocument;
 class ProbePanel;
@@ -33,13 +31,14 @@ struct Services;
 class Probe : public QObject {
     Q_OBJECT
 public:
-    /// `holder` lies under the view and carries the bar over it.
-    Probe(Services& services, GraphView* view, QWidget* holder, Texts& texts);
+    Probe(Services& services, GraphView* view, Texts& texts);
     ~Probe() override;
 
-    [[nodiscard]] QAction* action() const { return m_action; } // begins a probe, or ends the one under way
+    /// One line about the probe of the model in front, hidden where there is none. Stands under the canvas; the caller places it.
+    [[nodiscard]] QWidget* bar() const;
+    [[nodiscard]] QAction* action() const { return m_action; } // begins a probe of the model in front, or ends the one under way
     [[nodiscard]] ProbePanel* panel() const { return m_panel; }
-    [[nodiscard]] bool isRunning() const;
+    [[nodiscard]] bool isRunning() const; // of the model in front
     /// What the canvas shows now; `level` must be of `analysis` and outlive the next call. Null: nothing.
     void setPlace(const ModelAnalysisPtr& analysis, const ModelLevel* level, const LevelPath& path, std::optional<std::size_t> box);
     void setChosen(std::optional<std::size_t> box);
@@ -49,29 +48,29 @@ Q_SIGNALS:
     void placeRequested(const celloom::ui::LevelPath& level, const std::string& box, bool isJump);
 
 private:
-    enum class State { Nothing, Running, Done, Cancelled, Failed };
+    struct Session; // what belongs to one model
 
-    void buildBar(QWidget* holder, Texts& texts);
+    void buildBar(Texts& texts);
+    [[nodiscard]] Session* inFront() const; // null: the model in front was not probed
+    Session& begin();
     void start();
-    void refuse(const Error& error);
-    void take(const QByteArray& line);
-    void finish();
-    void fail(const Error& error);
-    void setState(State state);
+    void cancel();
+    void refuse(Session& session, const Error& error);
+    void take(Session& session, const QByteArray& line);
+    void finish(Session& session);
+    void fail(Session& session, const Error& error);
+    void onChanged(Session& session);
     void forget();
     void show();
+    void showNumbers();
     void showOnCanvas();
     void showChosen();
-    void placeBar();
     void goToFailure();
-    [[nodiscard]] bool isOfModel() const; // the model in front is the one that was probed
-    [[nodiscard]] bool isStale() const;   // and has changed since
-    [[nodiscard]] QString summary() const;
+    [[nodiscard]] bool isStale(const Session& session) const; // the model has changed since
+    [[nodiscard]] static QString summary(const Session& session);
 
     Services& m_services;
     GraphView* m_view;
-    QWidget* m_holder;
-    EngineJob* m_job;
     ProbePanel* m_panel;
     QAction* m_action;
     QFrame* m_bar = nullptr;
@@ -85,14 +84,7 @@ private:
     LevelPath m_path;
     std::optional<std::size_t> m_box;
 
-    State m_state = State::Nothing;
-    std::shared_ptr<ProbeReport> m_report; // complete lines only; grows while one is running
-    std::optional<Error> m_error;
-    std::unique_ptr<QTemporaryDir> m_folder;
-    QPointer<const ModelDocument> m_model; // that was probed
-    graph::Document m_probed;              // as it was, without what does not count
-    bool m_hasData = false; // with what: data of the recipe or made-up ones,
-    QString m_weights;      // and whose weights; empty: as a run begins
+    std::map<const ModelDocument*, std::unique_ptr<Session>> m_sessions; // each gone with its model
 };
 
 } // namespace celloom::ui

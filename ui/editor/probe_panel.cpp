@@ -97,6 +97,7 @@ bool ProbePanel::wantsGradients() const {
 }
 
 void ProbePanel::setRunning(bool isRunning) {
+    if (isRunning == m_isRunning) return;
     m_isRunning = isRunning;
     m_data->setEnabled(!isRunning);
     m_gradients->setEnabled(!isRunning);
