@@ -67,15 +67,28 @@ template <class Item> void compareNamed(const std::vector<Item>& before, const s
 }
 
 void compareWires(const Graph& before, const Graph& after, const GraphName& graph, std::vector<Finding>& out) {
-    const auto addMissing = [&](const Graph& from, const Graph& in, Fate fate) {
+    const auto text = [](const Wire& wire) { return toText(wire.from) + " -> " + toText(wire.to); };
+    const auto missing = [&](const Graph& from, const Graph& in) {
         std::set<std::string> there;
-        const auto text = [](const Wire& wire) { return toText(wire.from) + " -> " + toText(wire.to); };
         for (const Wire& wire : in.wires) there.insert(text(wire));
+        std::vector<Wire> found;
         for (const Wire& wire : from.wires)
-            if (!there.contains(text(wire))) out.push_back({Finding::What::Wire, fate, graph, text(wire), {}, {}, wire});
+            if (!there.contains(text(wire))) found.push_back(wire);
+        return found;
     };
-    addMissing(before, after, Fate::Removed);
-    addMissing(after, before, Fate::Added);
+    std::vector<Wire> gone = missing(before, after);
+    std::vector<Finding> now;
+    for (const Wire& wire : missing(after, before)) {
+        const auto old = std::find_if(gone.begin(), gone.end(), [&](const Wire& other) { return other.to == wire.to; });
+        if (old == gone.end()) {
+            now.push_back({Finding::What::Wire, Fate::Added, graph, text(wire), {}, {}, wire});
+            continue;
+        }
+        now.push_back({Finding::What::Wire, Fate::Changed, graph, text(wire), {{"from", toText(old->from), toText(wire.from)}}, {}, wire, *old});
+        gone.erase(old);
+    }
+    for (const Wire& wire : gone) out.push_back({Finding::What::Wire, Fate::Removed, graph, text(wire), {}, {}, wire});
+    out.insert(out.end(), now.begin(), now.end());
 }
 
 void compareGraphs(const Graph& before, const Graph& after, const GraphName& name, std::vector<Finding>& out) {

@@ -26,10 +26,12 @@ struct Finding {
     std::string name;                // of a wire "norm.out -> lm_head.x"
     std::vector<FieldChange> fields; // of a change
     std::optional<Cell> before;      // of a cell that went
-    std::optional<Wire> wire;
+    std::optional<Wire> wire;        // of a change: as it is now
+    std::optional<Wire> wireBefore = {}; // of a change: what fed the same port
 };
 
-/// In the order of the graphs (the main one first, composites by name), cells before wires. A composite that came or went is one finding.
+/// In the order of the graphs (the main one first, composites by name), cells before wires. A composite that came or went is one finding, and so is a
+/// wire whose port is fed from elsewhere now.
 std::vector<Finding> compare(const Document& before, const Document& after);
 
 /// Composites in which something differs, also through the composites that they use: what a cell of such a type hides.

@@ -66,6 +66,19 @@ private Q_SLOTS:
         QCOMPARE(findings[2].name, std::string("b.out -> y"));
     }
 
+    void aPortThatIsFedFromElsewhereIsOneChange() {
+        Document after = base();
+        after.main.wires[2].from = {"a", "out"}; // the output's
+        after.main.wires.push_back({{"b", "out"}, {"c", "x"}});
+        const auto findings = compare(base(), after);
+        QCOMPARE(findings.size(), std::size_t(2));
+        QVERIFY(findings[0].what == Finding::What::Wire && findings[0].fate == Fate::Changed);
+        QCOMPARE(findings[0].name, std::string("a.out -> y"));
+        QVERIFY((findings[0].fields == std::vector<FieldChange>{{"from", "b.out", "a.out"}}));
+        QVERIFY((*findings[0].wireBefore == Wire{{"b", "out"}, {"", "y"}}));
+        QVERIFY(findings[1].fate == Fate::Added && findings[1].name == "b.out -> c.x");
+    }
+
     void whatDiffersInsideIsSaidOfTheCompositesAround() {
         Document after = base();
         after.composites["Block"].cells[0].type = "GELU";

@@ -8,6 +8,8 @@
 #include "ui/common/format.h"
 #include "ui/editor/palette.h"
 
+#include <QGraphicsItem>
+#include <QGraphicsScene>
 #include <QLabel>
 #include <QMenu>
 #include <QTest>
@@ -50,7 +52,20 @@ struct Editor : test::EditorBench {
         const auto found = panel->findChild<QTreeWidget*>()->findItems(text, Qt::MatchContains | Qt::MatchRecursive);
         return found.isEmpty() ? nullptr : found.front();
     }
-    /// Marks and ghosts: what hangs on the boxes.
+    const QGraphicsItem* ghost(const char* cell) const {
+        for (const QGraphicsItem* item : view->scene()->items())
+            if (item->toolTip() == QLatin1String(cell)) return item;
+        return nullptr;
+    }
+    bool isSettled() const { return bench.analyser.isSettled() && !view->findChild<Arranger*>()->isBusy(); }
+    int pixels(const QImage& picture, const char* name) const {
+        const QColor color = bench.theme.color(name);
+        int count = 0;
+        for (int y = 0; y < picture.height(); ++y)
+            for (int x = 0; x < picture.width(); ++x) count += picture.pixelColor(x, y).rgb() == color.rgb();
+        return count;
+    }
+    /// What hangs on the boxes.
     int marks(const std::string& cell) const {
         for (std::size_t i = 0; i < view->level().boxes.size(); ++i)
             if (view->level().boxes[i].name == cell) return static_cast<int>(view->items()[i]->childItems().size());
@@ -80,7 +95,7 @@ private Q_SLOTS:
         QVERIFY(editor.row(QStringLiteral("eps: ")) && editor.row(QStringLiteral("→ 0.5")));
         QVERIFY(editor.row(QStringLiteral("− wire norm.out -> lm_head.x")));
         QCOMPARE(editor.marks("dropout"), 1);
-        QCOMPARE(editor.marks("norm"), 2); // its own mark, and the ghost of what it fed
+        QCOMPARE(editor.marks("norm"), 1);
         QCOMPARE(editor.marks("embed_tokens"), 0);
 
         auto* list = editor.panel->findChild<QTreeWidget*>();
@@ -94,6 +109,28 @@ private Q_SLOTS:
         QTRY_VERIFY(!editor.panel->isVisible());
         QVERIFY(editor.page.findChild<Palette*>()->isVisible());
         QCOMPARE(editor.marks("norm"), 0);
+    }
+
+    void whatWentStandsWhereNothingElseDoesAndItsWiresAreDrawn() {
+        Editor editor;
+        editor.edit([](graph::Document& document) { return graph::removeCells(document, "", {"embed_tokens", "norm", "lm_head"}); });
+        editor.edit([](graph::Document& document) { return graph::addWire(document, "", {{"layers", document.composites.at(document.main.cells.front().type).outputs.front().name}, {"", "logits"}}); });
+        editor.compare(QStringLiteral("With what was saved last"));
+        QTRY_VERIFY(editor.panel->isVisible() && editor.view->isShown() && editor.isSettled());
+        std::vector<QRectF> taken;
+        for (const BoxItem* item : editor.view->items()) taken.push_back(item->sceneRect());
+        for (const char* gone : {"embed_tokens", "norm", "lm_head"}) {
+            const QGraphicsItem* ghost = editor.ghost(gone);
+            QVERIFY2(ghost, gone);
+            const QRectF rect = ghost->sceneBoundingRect().adjusted(8, 12, -12, -8); // without the sign at its corner
+            for (const QRectF& other : taken) QVERIFY2(!rect.intersects(other), gone);
+            QVERIFY(editor.view->contents().contains(rect));
+            taken.push_back(rect);
+        }
+        QVERIFY(editor.row(QStringLiteral("≠ wire layers.")));
+        editor.view->fitAll();
+        const QImage picture = editor.view->viewport()->grab().toImage();
+        for (const char* color : {"bad", "warning"}) QVERIFY2(editor.pixels(picture, color) > 40, color);
     }
 
     void anotherTabIsComparedWithAndWhatIsInsideIsShown() {

@@ -4,6 +4,7 @@
 #include "services_bench.h"
 #include "ui/editor/arranger.h"
 #include "ui/editor/graph_view.h"
+#include "ui/editor/inspector.h"
 #include "ui/editor/model_page.h"
 #include "ui/editor/palette.h"
 #include "ui/shell/notice.h"
@@ -40,6 +41,7 @@ struct Editor {
         const auto places = view->positions();
         return !view->findChild<Arranger*>()->isBusy() && places.contains("norm") && places.at("norm").y > places.at("embed_tokens").y + kHalfBox;
     }
+    bool isSettled() const { return bench.analyser.isSettled() && !view->findChild<Arranger*>()->isBusy(); }
     const graph::Graph& main() const { return bench.model.snapshot()->main; }
     QPoint at(const std::string& cell, double below = 0) const {
         const graph::Position place = view->positions().at(cell);
@@ -67,6 +69,11 @@ private Q_SLOTS:
     void aWireTakenOffAndLetGoIsRemoved();
     void deletedCellsComeBackAsTheyWere();
     void aWrongParameterIsRefusedBesideItsField();
+    void aRenamedCellStaysChosen();
+    void escapeEndsTheEditOfAFieldBeforeItLeaves();
+    void whatOneTypesStaysWhenAnAnalysisArrives();
+    void aChosenCellWithAProblemShowsBoth();
+    void cellsWithoutWeightsAreSaidToHaveNone();
     void cellsAreGroupedAndExpanded();
     void copiesArePastedWithNewNames();
     void thePaletteFindsByNameFirst();
@@ -163,6 +170,110 @@ void TestModelEditor::aWrongParameterIsRefusedBesideItsField() {
     QTest::keyClick(field, Qt::Key_Return);
     QTRY_COMPARE(editor.bench.model.undoStack().count(), 1);
     QCOMPARE(std::get<std::string>(graph::findCell(editor.main(), "norm")->params.at("dim")), std::string("hidden * 1"));
+}
+
+void TestModelEditor::aRenamedCellStaysChosen() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    QTest::mouseClick(editor.view->viewport(), Qt::LeftButton, {}, editor.at("norm"));
+    QTest::keyClick(editor.view, Qt::Key_F2);
+    auto* field = editor.page.findChild<QLineEdit*>(QStringLiteral("name"));
+    QTRY_VERIFY(field->hasFocus());
+    QTest::keyClicks(field, QStringLiteral("last_norm"));
+    QTest::keyClick(field, Qt::Key_Return);
+    QTRY_VERIFY(graph::findCell(editor.main(), "last_norm"));
+    QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"last_norm"});
+    QTRY_VERIFY(editor.isSettled());
+    QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"last_norm"});
+    editor.bench.model.undoStack().undo();
+    QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"norm"});
+}
+
+void TestModelEditor::escapeEndsTheEditOfAFieldBeforeItLeaves() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    QTest::mouseClick(editor.view->viewport(), Qt::LeftButton, {}, editor.at("norm"));
+    auto* field = editor.page.findChild<QLineEdit*>(QStringLiteral("param:dim"));
+    field->setFocus();
+    field->selectAll();
+    QTest::keyClicks(field, QStringLiteral("hiden"));
+    QTest::keyClick(field, Qt::Key_Return); // refused
+    QVERIFY(field->property("invalid").toBool());
+    QTest::keyClick(field, Qt::Key_Escape);
+    QCOMPARE(field->text(), QStringLiteral("hidden"));
+    QVERIFY(!field->property("invalid").toBool() && field->hasFocus());
+    QTest::keyClick(field, Qt::Key_Escape);
+    QVERIFY(editor.view->hasFocus());
+    QCOMPARE(editor.bench.model.undoStack().count(), 0);
+    QCOMPARE(editor.view->chosenCells(), std::set<std::string>{"norm"});
+}
+
+void TestModelEditor::whatOneTypesStaysWhenAnAnalysisArrives() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    QTest::mouseClick(editor.view->viewport(), Qt::LeftButton, {}, editor.at("norm"));
+    const auto field = [&](const char* name) { return editor.page.findChild<QLineEdit*>(QLatin1String(name)); };
+    field("param:dim")->setFocus();
+    field("param:dim")->selectAll();
+    QTest::keyClicks(field("param:dim"), QStringLiteral("hidden * 1"));
+    QTest::keyClick(field("param:dim"), Qt::Key_Tab); // taken; its analysis is under way
+    QTRY_COMPARE(editor.bench.model.undoStack().count(), 1);
+    auto* next = qobject_cast<QLineEdit*>(editor.page.focusWidget());
+    QVERIFY(next && next->objectName() != QLatin1String("param:dim"));
+    const QString name = next->objectName();
+    QTest::keyClicks(next, QStringLiteral("0.25"));
+    QVERIFY(editor.page.focusWidget() == next);
+    QSignalSpy arrived(&editor.bench.analyser, &ModelAnalyser::ready);
+    QTRY_VERIFY(!arrived.isEmpty() && editor.isSettled());
+    next = qobject_cast<QLineEdit*>(editor.page.focusWidget());
+    QVERIFY(next && next->objectName() == name);
+    QCOMPARE(next->text(), QStringLiteral("0.25")); // Tab had marked what was there before
+    QTest::keyClick(next, Qt::Key_Return);
+    QTRY_COMPARE(editor.bench.model.undoStack().count(), 2);
+}
+
+void TestModelEditor::aChosenCellWithAProblemShowsBoth() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    QTest::mouseClick(editor.view->viewport(), Qt::LeftButton, {}, editor.at("norm"));
+    QTest::keyClick(editor.view, Qt::Key_Delete); // the head is not fed now
+    QTRY_VERIFY(editor.isSettled());
+    const auto count = [&](const char* name) {
+        const QImage picture = editor.view->viewport()->grab(QRect(editor.at("lm_head") - QPoint(200, 40), QSize(400, 80))).toImage();
+        const QColor color = editor.bench.theme.color(name);
+        int pixels = 0;
+        for (int y = 0; y < picture.height(); ++y)
+            for (int x = 0; x < picture.width(); ++x) pixels += picture.pixelColor(x, y).rgb() == color.rgb();
+        return pixels;
+    };
+    const int accentBefore = count("accent"), badBefore = count("bad");
+    QVERIFY(badBefore > 100);
+    QTest::mouseClick(editor.view->viewport(), Qt::LeftButton, {}, editor.at("lm_head"));
+    QTRY_VERIFY(count("accent") > accentBefore + 100);
+    QVERIFY(count("bad") > badBefore - 20);
+}
+
+void TestModelEditor::cellsWithoutWeightsAreSaidToHaveNone() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    const auto says = [&](const QString& text) {
+        const auto labels = editor.page.findChild<Inspector*>()->findChildren<QLabel*>();
+        return std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) { return label->text() == text; });
+    };
+    QTest::mouseClick(editor.view->viewport(), Qt::LeftButton, {}, editor.at("norm"));
+    QTRY_VERIFY(editor.isSettled());
+    QVERIFY(says(QStringLiteral("Trained in full, in the run's precision.")));
+    QVERIFY(says(QStringLiteral("FLOPs per token, forward")));
+    editor.palette->focusSearch();
+    auto* search = editor.palette->findChild<QLineEdit*>();
+    QTest::keyClicks(search, QStringLiteral("dropout"));
+    QTest::keyClick(search, Qt::Key_Return);
+    QTRY_VERIFY(editor.isSettled());
+    QTRY_VERIFY(says(QStringLiteral("No weights")));
+    editor.bench.recipe.setValue(QStringLiteral("model.source"), std::string(CELLOOM_SOURCE "/resources/examples/mlp-classifier.cells.json"));
+    editor.page.requestAnalysis();
+    QTRY_VERIFY(says(QStringLiteral("FLOPs per row, forward")));
+    QVERIFY(!says(QStringLiteral("FLOPs per token, forward")));
 }
 
 void TestModelEditor::cellsAreGroupedAndExpanded() {

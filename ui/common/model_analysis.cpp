@@ -57,6 +57,18 @@ bool isAdapterFolder(const std::string& source) {
 
 } // namespace
 
+bool ModelAnalysis::hasTokens() const {
+    const graph::ExpandedModel& model = expansion.model;
+    return std::any_of(model.inputs.begin(), model.inputs.end(), [&](const graph::NamedValue& input) {
+        const graph::ValueInfo& value = model.values[static_cast<std::size_t>(input.value)];
+        return value.dtype == "int64" && std::any_of(value.shape.begin(), value.shape.end(), [](const graph::Dim& dim) { return !dim.symbol.empty() && dim.symbol != "B"; });
+    });
+}
+
+double ModelAnalysis::costUnits() const {
+    return static_cast<double>(batch) * (hasTokens() ? static_cast<double>(sequence) : 1.0);
+}
+
 ModelAnalysis analyse(const recipe::Recipe& recipe, const DocumentPtr& edited, AnalysisDepth depth) {
     ModelAnalysis analysis;
     analysis.source = sourceOf(recipe);

@@ -42,6 +42,11 @@ struct ModelAnalysis {
     std::optional<Error> precisionError; // its place is "precision.deny[1]" or a cell
     std::int64_t batch = 1, sequence = 1;    // what the costs were counted with
     bool vocabularyFollowsTokenizer = false; // "vocab" is the trained tokenizer's, not the document's own
+
+    /// The model reads rows of tokens: an input of whole numbers whose rows have a length of their own.
+    [[nodiscard]] bool hasTokens() const;
+    /// Tokens in the micro-batch, or rows of a model without tokens: what FLOPs are told for one of.
+    [[nodiscard]] double costUnits() const;
 };
 using ModelAnalysisPtr = std::shared_ptr<const ModelAnalysis>;
 

@@ -147,10 +147,11 @@ void CostTab::refresh() {
         return;
     }
     const CostTreeModel::Sums& all = m_model->total();
-    QString text = tr("Together %1 parameters, %2 FLOPs a token, activations %3, weights %4, for batch %5 × sequence %6")
+    QString text = (m_shown->hasTokens() ? tr("Together %1 parameters, %2 FLOPs a token, activations %3, weights %4, for batch %5 × sequence %6")
+                                         : tr("Together %1 parameters, %2 FLOPs a row, activations %3, weights %4, for batch %5"))
                        .arg(Format::shortCount(all.parameters), Format::shortCount(all.flops), Format::bytes(all.activations), Format::bytes(all.weights))
-                       .arg(m_shown->batch)
-                       .arg(m_shown->sequence);
+                       .arg(m_shown->batch);
+    if (m_shown->hasTokens()) text = text.arg(m_shown->sequence);
     if (!m_analysis->expansion.ok()) text += QStringLiteral(" · ") + tr("as it was before the problems");
     m_total->setText(text);
 }

@@ -66,14 +66,14 @@ void CostTreeModel::setAnalysis(const ModelAnalysisPtr& analysis, bool isFolded)
 
 void CostTreeModel::build() {
     const auto& cells = m_analysis->expansion.model.cells;
-    const double tokens = static_cast<double>(m_analysis->batch) * static_cast<double>(m_analysis->sequence);
+    const double units = m_analysis->costUnits();
     std::map<std::string, int> byKey; // of the way of names
     std::vector<std::set<std::string>> paths(1);
     for (std::size_t i = 0; i < cells.size(); ++i) {
         const graph::Cost& cost = m_analysis->costs[i];
         const bool hasTypes = i < m_analysis->precision.cells.size();
         const double bytes = hasTypes ? static_cast<double>(recipe::bytesOf(m_analysis->precision.cells[i].wire)) : kFloatBytes;
-        const Sums own{static_cast<double>(cost.parameters), cost.forwardFlops / tokens, static_cast<double>(cost.activationValues) * bytes,
+        const Sums own{static_cast<double>(cost.parameters), cost.forwardFlops / units, static_cast<double>(cost.activationValues) * bytes,
                        static_cast<double>(cost.parameters) * kFloatBytes};
         const auto add = [&own](Sums& sums) {
             sums.parameters += own.parameters;
@@ -189,7 +189,7 @@ QVariant CostTreeModel::headerData(int section, Qt::Orientation orientation, int
     case Parameters:
         return tr("Parameters");
     case Flops:
-        return tr("FLOPs a token");
+        return m_analysis && !m_analysis->hasTokens() ? tr("FLOPs a row") : tr("FLOPs a token");
     case Activations:
         return tr("Activations");
     default:

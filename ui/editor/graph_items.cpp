@@ -18,6 +18,7 @@ namespace {
 constexpr double kBoxHeight = 54, kPortHeight = 40, kLeastWidth = 168, kMostWidth = 340;
 constexpr double kStripe = 6, kPad = 12;
 constexpr double kPlainStripe = 10; // seen from afar
+constexpr double kRing = 4;         // from the edge of a box to the mark that it is chosen
 constexpr double kPortRadius = 4.5, kPortGap = 26;
 constexpr double kWireMargin = 3;   // around a wire's curve: its width
 
@@ -190,7 +191,12 @@ void BoxItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*
         painter->setBrush(m_style.sunken);
         painter->drawRoundedRect(rect.translated(5, 5), 6, 6);
     }
-    painter->setPen(QPen(m_isChosen ? m_style.accent : isMarked() ? m_style.bad : m_style.border, m_isChosen || isMarked() ? 2 : 1));
+    if (m_isChosen && isMarked()) { // the edge says that something is wrong, a ring around it that it is chosen
+        painter->setPen(QPen(m_style.accent, 2));
+        painter->setBrush(Qt::NoBrush);
+        painter->drawRoundedRect(rect.adjusted(-kRing, -kRing, kRing, kRing), 6 + kRing, 6 + kRing);
+    }
+    painter->setPen(QPen(isMarked() ? m_style.bad : m_isChosen ? m_style.accent : m_style.border, m_isChosen || isMarked() ? 2 : 1));
     painter->setBrush(m_style.surface);
     painter->drawRoundedRect(rect, 6, 6);
     if (isPort()) {
@@ -219,9 +225,9 @@ void BoxItem::paintFailure(QPainter* painter) const {
 /// From afar: where it is, of what kind, chosen or wrong.
 void BoxItem::paintPlainly(QPainter* painter, double scale) const {
     const QRectF rect = this->rect();
-    painter->fillRect(rect, m_style.surface);
+    painter->fillRect(rect, m_isChosen ? m_style.accentSoft : m_style.surface);
     if (!isPort()) painter->fillRect(QRectF(rect.left(), rect.top(), std::max(kPlainStripe, 3 / scale), rect.height()), m_style.category(m_box));
-    painter->setPen(cosmetic(m_isChosen ? m_style.accent : isMarked() ? m_style.bad : m_style.border, m_isChosen || isMarked() ? 2 : 1));
+    painter->setPen(cosmetic(isMarked() ? m_style.bad : m_isChosen ? m_style.accent : m_style.border, m_isChosen || isMarked() ? 2 : 1));
     painter->setBrush(Qt::NoBrush);
     painter->drawRect(rect);
     if (!m_inputLooks.empty() || !m_outputLooks.empty()) paintPorts(painter);

@@ -36,6 +36,15 @@ bool isLike(const ModelLevel& a, const ModelLevel& b) {
            std::equal(a.wires.begin(), a.wires.end(), b.wires.begin(), b.wires.end(), [](const LevelWire& x, const LevelWire& y) { return x.wire == y.wire; });
 }
 
+/// What stands where a box stood that is gone: the same one under another name.
+bool isRenamed(const ModelLevel& before, const ModelLevel& after, std::size_t index) {
+    const LevelBox &old = before.boxes[index], &now = after.boxes[index];
+    const auto has = [](const ModelLevel& level, const LevelBox& wanted) {
+        return std::any_of(level.boxes.begin(), level.boxes.end(), [&](const LevelBox& box) { return box.kind == wanted.kind && box.name == wanted.name; });
+    };
+    return before.boxes.size() == after.boxes.size() && old.kind == now.kind && old.type == now.type && old.name != now.name && !has(after, old) && !has(before, now);
+}
+
 double snapped(double value) {
     return std::round(value / kSnap) * kSnap;
 }
@@ -74,6 +83,7 @@ void GraphView::clearItems() {
     scene()->clear();
     m_items.clear();
     m_wires = nullptr;
+    m_beside = {};
     m_isShown = false;
     m_cursor.reset();
 }
@@ -87,7 +97,10 @@ void GraphView::setLevel(const ModelLevel& level, const std::vector<BoxBadges>& 
     m_isLayoutOfLevel = false;
     std::set<std::pair<BoxKind, std::string>> kept;
     if (isSameLevel)
-        for (const std::size_t index : m_chosen) kept.insert({m_level.boxes[index].kind, m_level.boxes[index].name});
+        for (const std::size_t index : m_chosen) {
+            const LevelBox& box = index < level.boxes.size() && isRenamed(m_level, level, index) ? level.boxes[index] : m_level.boxes[index];
+            kept.insert({box.kind, box.name});
+        }
     clearItems();
     m_notes.clear();
     m_curves.clear();
@@ -235,7 +248,7 @@ void GraphView::updateSceneRect() {
 }
 
 QRectF GraphView::contents() const {
-    QRectF bounds = m_wires ? m_wires->boundingRect() : QRectF();
+    QRectF bounds = m_wires ? m_wires->boundingRect() | m_beside : QRectF();
     for (const BoxItem* item : m_items) bounds |= item->boundingRect().translated(item->pos());
     return bounds;
 }

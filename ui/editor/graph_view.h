@@ -70,6 +70,10 @@ public:
     [[nodiscard]] const ModelLevel& level() const { return m_level; }
     /// As many as the level has boxes, in their order; gone with the level. For what is drawn upon them.
     [[nodiscard]] const std::vector<BoxItem*>& items() const { return m_items; }
+    /// Of a wire of a level that is shown.
+    [[nodiscard]] const QPainterPath& curveOf(std::size_t wire) const { return m_wires->path(wire); }
+    /// What stands beside the level's own boxes counts as part of it, until the next one.
+    void setBeside(const QRectF& rect) { m_beside = rect; }
     /// What placed the level; nothing where the document did, or a box was moved since.
     [[nodiscard]] const std::optional<LayoutResult>& layout() const { return m_layout; }
     /// Draws in the colours of the light theme from now on: for a picture.
@@ -187,6 +191,7 @@ private:
     std::vector<BoxItem*> m_items; // the scene's once they are shown
     WireLayer* m_wires = nullptr;
     std::vector<WireNote> m_notes;
+    QRectF m_beside;
     std::vector<QPainterPath> m_curves; // Graphviz's, while they hold
     std::set<std::size_t> m_chosen;
     std::optional<std::size_t> m_chosenWire;

@@ -9,15 +9,19 @@
 #include "ui/shell/language.h"
 #include "ui/shell/services.h"
 
-#include <QCoreApplication>
-#include <QEvent>
+#include <QApplication>
 #include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLineEdit>
+#include <QPlainTextEdit>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 namespace celloom::ui {
 
@@ -78,12 +82,33 @@ Inspector::Inspector(Services& services, QWidget* parent) : QFrame(parent), m_se
     m_holder = new QVBoxLayout(holder);
     m_holder->setContentsMargins(16, 14, 16, 14);
     scroll->setWidget(holder);
+    connect(qApp, &QApplication::focusChanged, this, &Inspector::catchUp, Qt::QueuedConnection); // the field that is left goes by it
 }
 
 void Inspector::show(const ModelAnalysisPtr& analysis, const ModelLevel& level, std::optional<std::size_t> box) {
+    const auto nameOf = [](const ModelLevel& of, std::optional<std::size_t> at) { return at ? std::pair(of.boxes[*at].kind, of.boxes[*at].name) : std::pair(BoxKind::Cell, std::string()); };
+    const bool isSamePlace = m_analysis && !m_analysis->openError && level.graphName == m_level.graphName && level.prefix == m_level.prefix && nameOf(level, box) == nameOf(m_level, m_box);
     m_analysis = analysis;
     m_level = level;
     m_box = box;
+    m_isBehind = isSamePlace && isTyping();
+    if (!m_isBehind) rebuild();
+}
+
+/// What is written is not committed yet.
+bool Inspector::isTyping() const {
+    const QWidget* field = m_content ? m_content->focusWidget() : nullptr;
+    if (!field || !field->hasFocus()) return false;
+    if (const auto* line = qobject_cast<const QLineEdit*>(field); line && line->isModified()) return true;
+    if (const auto* text = qobject_cast<const QPlainTextEdit*>(field); text && text->document()->isModified()) return true;
+    for (const QWidget* above = field; above && above != m_content; above = above->parentWidget())
+        if (above->objectName() == QLatin1String(TreatmentRows::kForm) && above->isVisible()) return true;
+    return false;
+}
+
+void Inspector::catchUp() {
+    if (!m_isBehind || isTyping()) return;
+    m_isBehind = false;
     rebuild();
 }
 
@@ -100,9 +125,18 @@ void Inspector::rebuild() {
     // The field that has the keyboard keeps it: an edit rebuilds them all.
     const QWidget* focused = m_content ? m_content->focusWidget() : nullptr;
     const QString focusedName = focused && focused->hasFocus() ? focused->objectName() : QString();
+    const auto* oldLine = qobject_cast<const QLineEdit*>(focused);
+    const bool wasWhole = oldLine && oldLine->selectedText() == oldLine->text(); // as Tab leaves it: what is typed replaces it
+    const int cursor = oldLine ? oldLine->cursorPosition() : 0;
     fill();
     if (focusedName.isEmpty()) return;
-    if (auto* field = m_content->findChild<QWidget*>(focusedName)) field->setFocus();
+    auto* field = m_content->findChild<QWidget*>(focusedName);
+    if (!field) return;
+    field->setFocus();
+    if (auto* line = qobject_cast<QLineEdit*>(field)) {
+        line->setCursorPosition(cursor);
+        if (wasWhole) line->selectAll();
+    }
 }
 
 void Inspector::fill() {
@@ -255,7 +289,6 @@ void Inspector::addCosts(const std::vector<std::size_t>& instances, std::int64_t
         sum.forwardFlops += m_analysis->costs[index].forwardFlops;
         sum.activationValues += m_analysis->costs[index].activationValues;
     }
-    const double tokens = static_cast<double>(m_analysis->batch) * static_cast<double>(m_analysis->sequence);
     const auto whole = static_cast<double>(m_analysis->expansion.model.parameterCount());
     addHeading(tr("What it costs"));
     const QString share = whole > 0 ? QStringLiteral(" (%1 %)").arg(100.0 * static_cast<double>(parameters) / whole, 0, 'f', 1) : QString();
@@ -265,9 +298,11 @@ void Inspector::addCosts(const std::vector<std::size_t>& instances, std::int64_t
         for (std::size_t index : instances) learning += m_analysis->trainable[index];
         addPair(tr("Trainable"), Format::shortCount(static_cast<double>(learning)), tr("%1, adapters included").arg(Format::count(learning)));
     }
-    addPair(tr("FLOPs per token, forward"), Format::shortCount(sum.forwardFlops / tokens));
+    const bool hasTokens = m_analysis->hasTokens();
+    addPair(hasTokens ? tr("FLOPs per token, forward") : tr("FLOPs per row, forward"), Format::shortCount(sum.forwardFlops / m_analysis->costUnits()));
     addPair(tr("Activations in float32"), Format::bytes(static_cast<double>(sum.activationValues) * 4),
-            tr("Kept for the backward pass at batch %1, sequence %2").arg(m_analysis->batch).arg(m_analysis->sequence));
+            hasTokens ? tr("Kept for the backward pass at batch %1, sequence %2").arg(m_analysis->batch).arg(m_analysis->sequence)
+                      : tr("Kept for the backward pass at batch %1").arg(m_analysis->batch));
 }
 
 /// What the weights alone take, in memory and on disk.
@@ -389,18 +424,29 @@ void Inspector::addTreatment(const std::vector<std::size_t>& instances, const st
     if (m_analysis->treatment.cells.empty() && !m_analysis->ruleError) return;
     if (!recipe::trains(m_services.recipe.recipe())) return;
     addHeading(tr("Treatment"));
+    const bool hasWeights = std::any_of(instances.begin(), instances.end(), [this](std::size_t index) {
+        const auto& weights = m_analysis->expansion.model.cells[index].weights;
+        return std::any_of(weights.begin(), weights.end(), [](const graph::WeightSpec& weight) { return !weight.isBuffer; });
+    });
     QStringList texts;
     for (const Badge& badge : treatmentBadges(*m_analysis, instances)) texts.append(badge.text);
     auto* label = makeLabel("muted", m_content);
     label->setText(m_analysis->ruleError ? Format::error(*m_analysis->ruleError)
-                   : texts.isEmpty()     ? tr("Trained in full, in the run's precision.")
-                                         : texts.join(QStringLiteral(" · ")));
+                   : !texts.isEmpty()    ? texts.join(QStringLiteral(" · "))
+                   : hasWeights          ? tr("Trained in full, in the run's precision.")
+                                         : tr("No weights"));
     label->setWordWrap(true);
     m_rows->addWidget(label);
     TreatmentRows rows(m_content, m_rows, m_analysis, m_services.recipe, m_services.theme);
     rows.addSources(instances);
     rows.addRules(instances);
     rows.addNewRule(path, instances);
+}
+
+/// A field keeps Escape as long as it has something to restore; after that one is back on the canvas.
+void Inspector::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Escape) Q_EMIT left();
+    else QFrame::keyPressEvent(event);
 }
 
 void Inspector::changeEvent(QEvent* event) {

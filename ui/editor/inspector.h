@@ -21,19 +21,24 @@ class Inspector : public QFrame {
     Q_OBJECT
 public:
     explicit Inspector(Services& services, QWidget* parent = nullptr);
+    /// A field that one is typing in stays as it is while its place does, and is made anew when one leaves it.
     void show(const ModelAnalysisPtr& analysis, const ModelLevel& level, std::optional<std::size_t> box);
     void clear();
     /// Stays below everything else, whatever is chosen.
     void setFooter(QWidget* footer);
 
 Q_SIGNALS:
+    void left(); // by Escape
     void tuneRequested(); // the recipe tunes this model now
     void edited(const QString& name, const celloom::ui::GraphEdit& edit); // of the level's graph
 
 protected:
     void changeEvent(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
 
 private:
+    [[nodiscard]] bool isTyping() const;
+    void catchUp();
     void rebuild();
     void fill();
     void addPorts(const LevelBox& box);
@@ -55,6 +60,7 @@ private:
     ModelAnalysisPtr m_analysis;
     ModelLevel m_level;
     std::optional<std::size_t> m_box;
+    bool m_isBehind = false; // what is on show is older than m_analysis
     QWidget* m_content = nullptr;
     QVBoxLayout* m_rows = nullptr;
     QVBoxLayout* m_holder;

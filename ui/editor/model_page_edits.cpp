@@ -198,6 +198,7 @@ void ModelPage::connectGestures() {
         insert(type, std::exchange(m_insertAt, std::nullopt), {});
         m_view->setFocus();
     });
+    connect(m_inspector, &Inspector::left, this, [this] { m_view->setFocus(); });
     connect(m_inspector, &Inspector::edited, this, [this](const QString& name, const GraphEdit& change) { edit(name, change); });
 }
 

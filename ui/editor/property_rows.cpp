@@ -12,6 +12,7 @@
 #include <QComboBox>
 #include <QEvent>
 #include <QHBoxLayout>
+#include <QKeyEvent>
 #include <QLineEdit>
 #include <QMetaObject>
 #include <QPlainTextEdit>
@@ -38,6 +39,23 @@ private:
     std::function<void()> m_left;
 };
 
+/// Keeps Escape for a field as long as that has something to restore.
+class EscapeFilter : public QObject {
+public:
+    EscapeFilter(QObject* field, std::function<bool()> isChanged, std::function<void()> restore) : QObject(field), m_isChanged(std::move(isChanged)), m_restore(std::move(restore)) {}
+    bool eventFilter(QObject*, QEvent* event) override {
+        const bool isKey = event->type() == QEvent::KeyPress || event->type() == QEvent::ShortcutOverride;
+        if (!isKey || static_cast<QKeyEvent*>(event)->key() != Qt::Key_Escape || !m_isChanged()) return false;
+        event->accept(); // and no shortcut's
+        if (event->type() == QEvent::KeyPress) m_restore();
+        return true;
+    }
+
+private:
+    std::function<bool()> m_isChanged;
+    std::function<void()> m_restore;
+};
+
 QLabel* rowLabel(const QString& text, const QString& tip, QWidget* parent) {
     auto* label = new ElidedLabel(Qt::ElideRight, parent);
     setRole(label, "muted");
@@ -60,6 +78,17 @@ void letWheelPass(QWidget* field) {
         }
     };
     field->installEventFilter(new Guard(field));
+}
+
+void letEscapeRestore(QLineEdit* line, const QString& text, const std::function<void()>& restored) {
+    line->installEventFilter(new EscapeFilter(
+        line, [line, text] { return line->text() != text; },
+        [line, text, restored] {
+            line->setText(text);
+            line->selectAll();
+            setLook(line, "invalid", false);
+            if (restored) restored();
+        }));
 }
 
 QString paramText(const graph::ParamValue& value) {
@@ -98,8 +127,10 @@ QLineEdit* PropertyRows::addLine(const QString& label, const QString& id, const 
     problem->setWordWrap(true);
     problem->hide();
     m_rows->addWidget(problem);
+    letEscapeRestore(line, text, [problem] { problem->hide(); });
     QObject::connect(line, &QLineEdit::editingFinished, m_holder, [=, sink = m_sink] {
         if (line->text() == text) {
+            line->setModified(false);
             setLook(line, "invalid", false);
             problem->hide();
             return;
@@ -107,6 +138,7 @@ QLineEdit* PropertyRows::addLine(const QString& label, const QString& id, const 
         auto edit = commit(line->text());
         setLook(line, "invalid", !edit.has_value());
         problem->setVisible(!edit.has_value());
+        line->setModified(!edit.has_value()); // what is taken need not be kept
         if (edit) sink(stepName, *edit);
         else problem->setText(said(edit.error()));
     });
@@ -161,6 +193,8 @@ void PropertyRows::addText(const QString& label, const QString& id, const QStrin
     field->installEventFilter(new LeaveFilter(field, [=, sink = m_sink] {
         if (field->toPlainText() != text) sink(stepName, commit(field->toPlainText()));
     }));
+    field->installEventFilter(new EscapeFilter(
+        field, [field, text] { return field->toPlainText() != text; }, [field, text] { field->setPlainText(text); }));
 }
 
 // ---- cells ----

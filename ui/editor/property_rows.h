@@ -62,6 +62,9 @@ private:
 /// The wheel goes on to the panel, which scrolls: a choice does not change under the pointer.
 void letWheelPass(QWidget* field);
 
+/// Escape in a field whose text was changed brings that back and ends the edit; the next one goes on to whoever holds the field.
+void letEscapeRestore(QLineEdit* line, const QString& text, const std::function<void()>& restored = {});
+
 /// "hidden / heads", "64", "0.5", "true": a value as one types it, and back. What is no number and no yes or no is text.
 QString paramText(const graph::ParamValue& value);
 graph::ParamValue paramFromText(const QString& text);

@@ -123,6 +123,7 @@ void TreatmentRows::addRule(const recipe::RuleBearing& bearing, const std::strin
     m_rows->addWidget(note);
     QLabel* problem = makeProblem(m_holder);
     m_rows->addWidget(problem);
+    letEscapeRestore(line, fromUtf8(text), [problem] { problem->hide(); });
     const std::size_t at = bearing.rule;
     QObject::connect(line, &QLineEdit::editingFinished, m_holder, [=, holder = m_holder, analysis = m_analysis, &recipe = m_recipe] {
         if (toUtf8(line->text()) == text) return;
@@ -131,6 +132,7 @@ void TreatmentRows::addRule(const recipe::RuleBearing& bearing, const std::strin
         rules[at] = toUtf8(line->text().trimmed());
         const Status status = checkRules(recipe.recipe(), analysis->expansion.model, rules);
         setLook(line, "invalid", !status.has_value());
+        line->setModified(!status.has_value());
         problem->setVisible(!status.has_value());
         if (status) commit(holder, recipe, rules);
         else problem->setText(said(status.error()));
@@ -151,6 +153,7 @@ void TreatmentRows::addNewRule(const std::string& path, const std::vector<std::s
     open->setObjectName(QStringLiteral("new rule"));
     open->setToolTip(tr("Freeze it, give it an adapter, another precision or rate: as a rule of the recipe"));
     auto* form = new QWidget(m_holder);
+    form->setObjectName(QLatin1String(kForm));
     auto* layout = new QVBoxLayout(form);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(5);
@@ -233,8 +236,12 @@ void TreatmentRows::addNewRule(const std::string& path, const std::vector<std::s
         auto rules = rule ? recipe::withRule(recipe.recipe().list("rules"), *rule) : Result<std::vector<std::string>>(tl::unexpected(rule.error()));
         Status status = rules ? checkRules(recipe.recipe(), analysis->expansion.model, *rules) : Status(tl::unexpected(rules.error()));
         problem->setVisible(!status.has_value());
-        if (status) commit(holder, recipe, *rules);
-        else problem->setText(said(status.error()));
+        if (status) {
+            form->hide(); // it is built anew with what follows
+            commit(holder, recipe, *rules);
+        } else {
+            problem->setText(said(status.error()));
+        }
     });
     for (QLineEdit* line : {value, pattern}) QObject::connect(line, &QLineEdit::returnPressed, add, &QPushButton::click);
     showPattern();

@@ -27,6 +27,9 @@ public:
     TreatmentRows(QWidget* holder, QVBoxLayout* rows, const ModelAnalysisPtr& analysis, RecipeDocument& recipe, const Theme& theme)
         : m_holder(holder), m_rows(rows), m_analysis(analysis), m_recipe(recipe), m_theme(theme) {}
 
+    /// The object name of what a new rule is put together in.
+    static constexpr const char* kForm = "rule form";
+
     /// Where the treatment comes from beside the rules: the recipe's "lora" section, train.recompute.
     void addSources(const std::vector<std::size_t>& cells);
     void addRules(const std::vector<std::size_t>& cells);

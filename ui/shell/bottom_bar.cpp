@@ -137,10 +137,8 @@ void BottomBar::refreshModel() {
     }
     const auto& model = analysis->expansion.model;
     const graph::Cost sum = graph::total(analysis->costs);
-    const double tokens = static_cast<double>(analysis->batch) * static_cast<double>(analysis->sequence);
-    m_model->setText(tr("%1 · %2 parameters · %3 FLOPs per token forward")
-                         .arg(fromUtf8(model.name), Format::shortCount(static_cast<double>(model.parameterCount())),
-                              Format::shortCount(sum.forwardFlops / tokens)));
+    const QString text = analysis->hasTokens() ? tr("%1 · %2 parameters · %3 FLOPs per token forward") : tr("%1 · %2 parameters · %3 FLOPs per row forward");
+    m_model->setText(text.arg(fromUtf8(model.name), Format::shortCount(static_cast<double>(model.parameterCount())), Format::shortCount(sum.forwardFlops / analysis->costUnits())));
 }
 
 void BottomBar::refreshLook() {
