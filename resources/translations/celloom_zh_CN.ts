@@ -178,6 +178,10 @@
         <source>%1 · %2 parameters · %3 FLOPs per token forward</source>
         <translation>%1 · %2 个参数 · 每词元前向 %3 FLOPs</translation>
     </message>
+    <message>
+        <source>%1 · %2 parameters · %3 FLOPs per row forward</source>
+        <translation>%1 · %2 个参数 · 每行前向 %3 FLOPs</translation>
+    </message>
 </context>
 <context>
     <name>celloom::ui::BottomPanel</name>
@@ -496,6 +500,10 @@
         <source>as it was before the problems</source>
         <translation>为问题出现之前的数值</translation>
     </message>
+    <message>
+        <source>Together %1 parameters, %2 FLOPs a row, activations %3, weights %4, for batch %5</source>
+        <translation>共 %1 参数，每行 %2 FLOPs，激活 %3，权重 %4，按批大小 %5 计</translation>
+    </message>
 </context>
 <context>
     <name>celloom::ui::CostTreeModel</name>
@@ -534,6 +542,10 @@
     <message>
         <source>Weights</source>
         <translation>权重</translation>
+    </message>
+    <message>
+        <source>FLOPs a row</source>
+        <translation>每行 FLOPs</translation>
     </message>
 </context>
 <context>
@@ -944,7 +956,7 @@
     </message>
     <message>
         <source>No port fits %1.</source>
-        <translation>没有适合 %1 的端口。</translation>
+        <translation type="vanished">没有适合 %1 的端口。</translation>
     </message>
     <message>
         <source>Wire from %1 to %2, %3 of %4</source>
@@ -983,6 +995,18 @@ Or drag from the list on the left, or paste nn.Cell or nn.Module classes.</sourc
 
 Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
 也可以从左侧列表拖入，或粘贴 nn.Cell、nn.Module 类。</translation>
+    </message>
+    <message>
+        <source>There is no port for a wire of %1.</source>
+        <translation>没有可与 %1 连线的端口。</translation>
+    </message>
+    <message>
+        <source>The kinds of numbers or the shapes do not fit.</source>
+        <translation>数值类型或形状不匹配。</translation>
+    </message>
+    <message>
+        <source>Does not fit: %1</source>
+        <translation>不匹配：%1</translation>
     </message>
 </context>
 <context>
@@ -1478,6 +1502,18 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <source>A Cell graph by itself, without weights or tokenizer: a model trained from it begins empty.</source>
         <translation>单独的单元图，没有权重，也没有分词器：用它训练的模型从随机初始化开始。</translation>
     </message>
+    <message>
+        <source>FLOPs per row, forward</source>
+        <translation>每行前向 FLOPs</translation>
+    </message>
+    <message>
+        <source>Kept for the backward pass at batch %1</source>
+        <translation>批大小 %1 时为反向传播保留</translation>
+    </message>
+    <message>
+        <source>No weights</source>
+        <translation>没有权重</translation>
+    </message>
 </context>
 <context>
     <name>celloom::ui::KindSwitch</name>
@@ -1856,7 +1892,11 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
     </message>
     <message>
         <source>Click or drag to look elsewhere (M hides it)</source>
-        <translation>点击或拖动以查看别处（M 隐藏）</translation>
+        <translation type="vanished">点击或拖动以查看别处（M 隐藏）</translation>
+    </message>
+    <message>
+        <source>Click to look elsewhere, or drag the frame (M hides it)</source>
+        <translation>点击以查看别处，或拖动方框（M 隐藏）</translation>
     </message>
 </context>
 <context>
@@ -1902,7 +1942,7 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
     </message>
     <message>
         <source>Show the whole graph (0)</source>
-        <translation>显示整个图 (0)</translation>
+        <translation type="vanished">显示整个图 (0)</translation>
     </message>
     <message>
         <source>Graph of the model</source>
@@ -2294,6 +2334,30 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <source>These models were open last and are not there any more: %1.</source>
         <translation>上次打开的这些模型已不存在：%1。</translation>
     </message>
+    <message>
+        <source>Compare with another model</source>
+        <translation>与另一个模型比较</translation>
+    </message>
+    <message>
+        <source>Fit the graph into the canvas</source>
+        <translation>让图适合画布</translation>
+    </message>
+    <message>
+        <source>Fit the graph into the canvas, as large as its texts need (0). Shift+0 shows all of it.</source>
+        <translation>让图适合画布，文字保持可读 (0)。Shift+0 显示整个图。</translation>
+    </message>
+    <message>
+        <source>Show the whole graph</source>
+        <translation>显示整个图</translation>
+    </message>
+    <message>
+        <source>%1 has no input that the wire could feed.</source>
+        <translation>%1 没有可由这条连线供给的输入。</translation>
+    </message>
+    <message>
+        <source>%1 has no output that could go on from there.</source>
+        <translation>%1 没有可以继续连下去的输出。</translation>
+    </message>
 </context>
 <context>
     <name>celloom::ui::NewModelDialog</name>
@@ -2521,6 +2585,26 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
     <message>
         <source>Inputs and outputs</source>
         <translation>输入与输出</translation>
+    </message>
+    <message>
+        <source>Write it as a Script cell</source>
+        <translation>用 Script 单元自己编写</translation>
+    </message>
+    <message>
+        <source>Inserts a cell whose code you type</source>
+        <translation>插入一个由你编写代码的单元</translation>
+    </message>
+    <message>
+        <source>Show all cells</source>
+        <translation>显示所有单元</translation>
+    </message>
+    <message>
+        <source>No cell fits “%1”.</source>
+        <translation>没有与“%1”相符的单元。</translation>
+    </message>
+    <message>
+        <source>Did you mean %1?</source>
+        <translation>是否要找 %1？</translation>
     </message>
 </context>
 <context>

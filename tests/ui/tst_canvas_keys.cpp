@@ -11,6 +11,7 @@
 #include <QAction>
 #include <QTest>
 #include <QToolButton>
+#include <QToolTip>
 #include <QUndoStack>
 
 #include <cmath>
@@ -76,6 +77,43 @@ private Q_SLOTS:
         editor.key(Qt::Key_Escape);
         QVERIFY(!editor.view->isInGesture());
         QCOMPARE(editor.bench.model.undoStack().count(), 1);
+    }
+
+    void portsThatDoNotFitAreListedWithTheReasonAndNotTaken() {
+        Editor editor;
+        editor.view->chooseCells({"lm_head"});
+        editor.key(Qt::Key_W);
+        QVERIFY(editor.told().contains(QStringLiteral("to logits"))); // what fits comes first
+        QVERIFY(!editor.told().contains(QStringLiteral("Does not fit")));
+        editor.key(Qt::Key_Tab);
+        QVERIFY(editor.told().contains(QStringLiteral("Does not fit: ")));
+        QVERIFY(!editor.told().contains(QStringLiteral("Does not fit: \n")));
+        const auto before = editor.bench.model.snapshot()->main.wires.size();
+        editor.key(Qt::Key_Return);
+        QVERIFY(editor.view->isInGesture()); // it is not taken
+        QCOMPARE(editor.bench.model.snapshot()->main.wires.size(), before);
+        QVERIFY(QToolTip::text().contains(QStringLiteral("▸")));
+        editor.key(Qt::Key_Escape);
+        QVERIFY(!editor.view->isInGesture());
+        QCOMPARE(editor.bench.model.undoStack().count(), 0);
+    }
+
+    void theMinimapsFrameIsDraggedFromWhereItIsTaken() {
+        Editor editor;
+        editor.view->zoomBy(2.6);
+        QVERIFY(editor.minimap->isVisible());
+        const QPointF before = editor.view->middle();
+        const QRectF whole = editor.view->contents();
+        const double scale = std::min((editor.minimap->width() - 16.0) / whole.width(), (editor.minimap->height() - 16.0) / whole.height()); // a margin of 8 pixels
+        const auto onMap = [&](QPointF scene) { return (QPointF(editor.minimap->width(), editor.minimap->height()) / 2 + (scene - whole.center()) * scale).toPoint(); };
+        const QPoint corner = onMap(editor.view->sight().center()) + QPoint(0, 6); // within the frame, not its middle
+        QVERIFY(editor.view->sight().height() * scale / 2 > 7);
+        QTest::mousePress(editor.minimap, Qt::LeftButton, {}, corner);
+        QVERIFY(QLineF(editor.view->middle(), before).length() < 2);
+        QMouseEvent move(QEvent::MouseMove, QPointF(corner + QPoint(0, 10)), editor.minimap->mapToGlobal(QPointF(corner + QPoint(0, 10))), Qt::NoButton, Qt::LeftButton, {});
+        QCoreApplication::sendEvent(editor.minimap, &move);
+        QVERIFY(std::abs(editor.view->middle().y() - before.y() - 10 / scale) < 3 / scale);
+        QTest::mouseRelease(editor.minimap, Qt::LeftButton, {}, corner + QPoint(0, 10));
     }
 
     void aWireIsChosenAndRemovedByKeys() {
@@ -176,7 +214,7 @@ private Q_SLOTS:
         for (const auto& [width, language] : {std::pair(1600, "en"), std::pair(900, "en"), std::pair(1100, "zh_CN")}) {
             editor.bench.language.choose(QString::fromLatin1(language));
             editor.page.resize(width, 800);
-            QCoreApplication::processEvents();
+            QTest::qWait(50); // laid out
             auto* row = editor.page.findChild<ToolRow*>();
             int texts = 0;
             for (const auto* button : row->findChildren<QToolButton*>()) {

@@ -81,6 +81,8 @@ private Q_SLOTS:
         QVERIFY(page.view->isShown()); // as soon as the level is there
         QVERIFY(page.arranger->isBusy());
         QCOMPARE(page.view->positions().size(), std::size_t(2000));
+        QVERIFY(page.view->sight().top() <= page.view->contents().top()); // where it begins, as large as texts need
+        page.view->fitAll();
         QVERIFY(page.view->viewport()->rect().contains(page.view->mapFromScene(page.view->contents()).boundingRect())); // all of it
     }
 

@@ -12,6 +12,7 @@
 #include <QClipboard>
 #include <QLabel>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
 #include <QTreeWidget>
@@ -69,6 +70,10 @@ private Q_SLOTS:
     void aWireTakenOffAndLetGoIsRemoved();
     void deletedCellsComeBackAsTheyWere();
     void aWrongParameterIsRefusedBesideItsField();
+    void aCellDraggedOntoAWireComesBetweenItsEnds();
+    void aWireThatCannotTakeTheCellSaysWhy();
+    void anEmptySearchSaysWhatToDo();
+    void numbersOnWiresDoNotLieOnEachOther();
     void aRenamedCellStaysChosen();
     void escapeEndsTheEditOfAFieldBeforeItLeaves();
     void whatOneTypesStaysWhenAnAnalysisArrives();
@@ -172,6 +177,88 @@ void TestModelEditor::aWrongParameterIsRefusedBesideItsField() {
     QCOMPARE(std::get<std::string>(graph::findCell(editor.main(), "norm")->params.at("dim")), std::string("hidden * 1"));
 }
 
+void TestModelEditor::aCellDraggedOntoAWireComesBetweenItsEnds() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    const auto middle = [&](const char* above, const char* below) { return (editor.at(above, kHalfBox) + editor.at(below, -kHalfBox)) / 2; };
+    // one that was in a wire leaves that whole
+    editor.drag(editor.at("norm"), middle("embed_tokens", "layers"));
+    QVERIFY(editor.hasWire({{"embed_tokens", "out"}, {"norm", "x"}}));
+    const auto& wires = editor.main().wires;
+    const auto joins = [&](const char* from, const char* to) {
+        return std::any_of(wires.begin(), wires.end(), [&](const graph::Wire& wire) { return wire.from.cell == from && wire.to.cell == to; });
+    };
+    QVERIFY(joins("norm", "layers") && joins("layers", "lm_head") && !joins("embed_tokens", "layers") && !joins("norm", "lm_head"));
+    QCOMPARE(editor.bench.model.undoStack().count(), 1);
+    // and one without wires gets two
+    editor.bench.model.undoStack().undo();
+    QVERIFY(editor.bench.model.edit(QStringLiteral("x"), [](graph::Document& document) { return graph::addCell(document, "", "Dropout").transform([](const auto&) {}); }).has_value());
+    QTRY_VERIFY(editor.isSettled() && editor.view->positions().contains("dropout"));
+    const auto where = editor.view->positions().at("dropout");
+    editor.view->centerOn(where.x, where.y + 100);
+    editor.view->fitAll();
+    editor.drag(editor.at("dropout"), middle("norm", "lm_head"));
+    QVERIFY(joins("norm", "dropout") && joins("dropout", "lm_head") && !joins("norm", "lm_head"));
+}
+
+void TestModelEditor::aWireThatCannotTakeTheCellSaysWhy() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    QVERIFY(editor.bench.model.edit(QStringLiteral("x"), [](graph::Document& document) -> Status {
+        CELLOOM_TRY(add, graph::addCell(document, "", "Add"));
+        CELLOOM_TRY_STATUS(graph::addWire(document, "", {{"norm", "out"}, {add, "a"}}));
+        CELLOOM_TRY_STATUS(graph::addWire(document, "", {{"layers", document.composites.at(graph::findCell(document.main, "layers")->type).outputs.front().name}, {add, "b"}}));
+        return graph::addWire(document, "", {{add, "out"}, {"lm_head", "x"}});
+    }).has_value());
+    QTRY_VERIFY(editor.isSettled() && editor.view->positions().contains("add"));
+    editor.view->fitAll();
+    const auto before = editor.main().wires;
+    editor.drag(editor.at("add"), (editor.at("embed_tokens", kHalfBox) + editor.at("layers", -kHalfBox)) / 2); // it reads what the layers give: a circle
+    QCOMPARE(editor.main().wires.size(), before.size());
+    QVERIFY(std::equal(before.begin(), before.end(), editor.main().wires.begin()));
+    const auto* notice = editor.page.findChild<Notice*>();
+    QVERIFY(notice->isVisible());
+    const auto labels = notice->findChildren<QLabel*>();
+    QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel* label) { return label->text().contains(QLatin1String("circle")); }));
+}
+
+void TestModelEditor::anEmptySearchSaysWhatToDo() {
+    Editor editor;
+    QTRY_VERIFY(editor.isReady());
+    auto* search = editor.palette->findChild<QLineEdit*>();
+    const auto button = [&](const QString& text) -> QPushButton* {
+        for (auto* one : editor.palette->findChildren<QPushButton*>())
+            if (one->isVisible() && one->text() == text) return one;
+        return nullptr;
+    };
+    editor.palette->focusSearch();
+    QTest::keyClicks(search, QStringLiteral("dens3"));
+    const auto labels = editor.palette->findChildren<QLabel*>();
+    QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel* label) { return label->isVisible() && label->text() == QString::fromUtf8("No cell fits “dens3”."); }));
+    QVERIFY(!editor.palette->findChild<QTreeWidget*>()->isVisible());
+    QVERIFY(button(QStringLiteral("Did you mean Dense?")));
+    button(QStringLiteral("Did you mean Dense?"))->click();
+    QCOMPARE(search->text(), QStringLiteral("Dense"));
+    QVERIFY(editor.palette->findChild<QTreeWidget*>()->isVisible());
+    search->setText(QStringLiteral("qqqqqqqq"));
+    button(QStringLiteral("Write it as a Script cell"))->click();
+    QVERIFY(graph::findCell(editor.main(), "script"));
+    QVERIFY(search->text().isEmpty() && editor.palette->findChild<QTreeWidget*>()->isVisible());
+}
+
+void TestModelEditor::numbersOnWiresDoNotLieOnEachOther() {
+    Theme theme{*qApp};
+    const CanvasStyle style(theme, qApp->font());
+    WireLayer layer(style);
+    QPainterPath path;
+    path.lineTo(0, 40); // too short for two notes beside each other
+    layer.setPaths({path, path, path.translated(400, 0)});
+    layer.setNotes({{QStringLiteral("[2, 3]"), QStringLiteral("0 ± 1"), false}, {QStringLiteral("[2, 3]"), QStringLiteral("NaN 3"), true}, {QStringLiteral("[2, 3]"), QStringLiteral("0 ± 1"), false}});
+    QVERIFY(!layer.isNoteShown(0) && layer.isNoteShown(1) && layer.isNoteShown(2)); // what is wrong comes first
+    layer.setChosen(0);
+    QVERIFY(layer.isNoteShown(0) && !layer.isNoteShown(1) && layer.isNoteShown(2));
+}
+
 void TestModelEditor::aRenamedCellStaysChosen() {
     Editor editor;
     QTRY_VERIFY(editor.isReady());
@@ -270,7 +357,7 @@ void TestModelEditor::cellsWithoutWeightsAreSaidToHaveNone() {
     QTest::keyClick(search, Qt::Key_Return);
     QTRY_VERIFY(editor.isSettled());
     QTRY_VERIFY(says(QStringLiteral("No weights")));
-    editor.bench.recipe.setValue(QStringLiteral("model.source"), std::string(CELLOOM_SOURCE "/resources/examples/mlp-classifier.cells.json"));
+    QVERIFY(editor.bench.recipe.open(QStringLiteral(CELLOOM_SOURCE "/resources/recipes/image-classifier-digits.json")).has_value());
     editor.page.requestAnalysis();
     QTRY_VERIFY(says(QStringLiteral("FLOPs per row, forward")));
     QVERIFY(!says(QStringLiteral("FLOPs per token, forward")));

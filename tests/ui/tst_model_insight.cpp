@@ -4,6 +4,7 @@
 #include "models/graph/json.h"
 #include "services_bench.h"
 #include "ui/common/format.h"
+#include "ui/common/widgets.h"
 #include "ui/editor/code_import.h"
 #include "ui/editor/cost_tree.h"
 #include "ui/editor/graph_view.h"
@@ -420,7 +421,8 @@ void TestModelInsight::costsAreSummedAndLinkedWithTheCanvas() {
     editor.view->setFocus();
     editor.view->chooseCells({"up_proj"});
     QCOMPARE(tree->currentIndex().data(CostTreeModel::PathRole).toString(), QStringLiteral("layers.0.mlp.up_proj"));
-    QVERIFY(editor.page->findChild<QLabel*>(QStringLiteral("cost total"))->text().contains(QStringLiteral("batch %1 × sequence %2").arg(analysis->batch).arg(analysis->sequence)));
+    QVERIFY(editor.page->findChild<ElidedLabel*>(QStringLiteral("cost total"))->fullText().contains(QStringLiteral("batch %1 × sequence %2").arg(analysis->batch).arg(analysis->sequence)));
+    QCOMPARE(tree->viewport()->height() % tree->visualRect(tree->currentIndex()).height(), 0); // whole rows
 }
 
 void TestModelInsight::aRuleIsMadeAndRemovedInTheInspector() {

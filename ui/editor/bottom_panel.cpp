@@ -21,7 +21,7 @@ namespace celloom::ui {
 namespace {
 
 constexpr int kUsualHeight = 200; // of a panel that nobody drew taller, on a large window
-constexpr int kUsualAbove = 420;  // on a small one the canvas gets this much first, and half of what is left
+constexpr int kUsualAbove = 380;  // on a small one the canvas gets this much first, and half of what is left
 constexpr int kAbove = 240; // pixels that stay for what is above it
 constexpr int kHandle = 5;
 constexpr int kKeyStep = 24;

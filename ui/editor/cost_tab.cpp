@@ -10,8 +10,8 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QLabel>
 #include <QPainter>
+#include <QScrollBar>
 #include <QSettings>
 #include <QSortFilterProxyModel>
 #include <QStyledItemDelegate>
@@ -19,6 +19,7 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <cmath>
 
 namespace celloom::ui {
@@ -75,13 +76,17 @@ CostTab::CostTab(Services& services, QWidget* parent)
     for (int column = CostTreeModel::Parameters; column < CostTreeModel::ColumnCount; ++column) m_view->setColumnWidth(column, kNumberWidth);
     m_view->setAllColumnsShowFocus(true);
     m_view->setObjectName(QStringLiteral("cost tree"));
-    m_total = makeLabel("small", this);
-    m_total->setObjectName(QStringLiteral("cost total"));
-    m_total->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    m_view->setProperty("role", QStringLiteral("dense"));
     layout->addWidget(m_view, 1);
-    layout->addWidget(m_total);
+    layout->addStretch();
     auto* row = new QHBoxLayout(m_tools);
     row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(10);
+    m_total = new ElidedLabel(Qt::ElideRight, m_tools);
+    setRole(m_total, "small");
+    m_total->setObjectName(QStringLiteral("cost total"));
+    m_total->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    row->addWidget(m_total, 1);
     m_fold = new QToolButton(m_tools);
     m_fold->setProperty("role", QStringLiteral("chip"));
     m_fold->setCheckable(true);
@@ -142,8 +147,9 @@ void CostTab::refresh() {
         m_isChoosing = false;
         showChosen();
     }
+    fitRows();
     if (!m_shown) {
-        m_total->clear();
+        m_total->setText({});
         return;
     }
     const CostTreeModel::Sums& all = m_model->total();
@@ -154,6 +160,20 @@ void CostTab::refresh() {
     if (m_shown->hasTokens()) text = text.arg(m_shown->sequence);
     if (!m_analysis->expansion.ok()) text += QStringLiteral(" · ") + tr("as it was before the problems");
     m_total->setText(text);
+}
+
+/// As high as whole rows are.
+void CostTab::fitRows() {
+    const QModelIndex first = m_sorted->index(0, 0);
+    if (!first.isValid()) return;
+    const int row = m_view->visualRect(first).height(), around = m_view->header()->height() + 2 * m_view->frameWidth() + (m_view->horizontalScrollBar()->isVisible() ? m_view->horizontalScrollBar()->height() : 0);
+    const int room = contentsRect().height() - layout()->contentsMargins().top() - layout()->contentsMargins().bottom();
+    if (row > 0) m_view->setMaximumHeight(around + std::max(1, (room - around) / row) * row);
+}
+
+void CostTab::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fitRows();
 }
 
 void CostTab::setChosen(const std::string& path) {

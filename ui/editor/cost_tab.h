@@ -8,7 +8,6 @@
 
 #include <string>
 
-class QLabel;
 class QSortFilterProxyModel;
 class QToolButton;
 class QTreeView;
@@ -16,13 +15,14 @@ class QTreeView;
 namespace celloom::ui {
 
 class CostTreeModel;
+class ElidedLabel;
 struct Services;
 
 class CostTab : public QWidget {
     Q_OBJECT
 public:
     explicit CostTab(Services& services, QWidget* parent = nullptr);
-    /// Its buttons, to stand in the row of tabs.
+    /// The sum and its buttons, to stand in the row of tabs.
     [[nodiscard]] QWidget* tools() const { return m_tools; }
 
     /// One without costs (an outline, a model with errors) leaves what was counted last, marked as such.
@@ -36,8 +36,10 @@ Q_SIGNALS:
 
 protected:
     void changeEvent(QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
+    void fitRows();
     void refresh();
     void showChosen();
     void retranslate();
@@ -48,7 +50,7 @@ private:
     QTreeView* m_view;
     QWidget* m_tools;
     QToolButton* m_fold;
-    QLabel* m_total;
+    ElidedLabel* m_total;
     ModelAnalysisPtr m_analysis, m_shown;
     std::string m_chosen;
     bool m_isInFront = false, m_isChoosing = false, m_isFolded = true, m_wasFolded = true;

@@ -331,25 +331,56 @@ void WireLayer::setPath(std::size_t wire, QPainterPath path) {
 void WireLayer::setNotes(std::vector<WireNote> notes) {
     CELLOOM_CHECK(notes.empty() || notes.size() == m_wires.size());
     m_notes = std::move(notes);
+    placeNotes();
+}
+
+/// The chosen wire's own first, then those that say that something is wrong.
+void WireLayer::placeNotes() {
     m_noteRects.assign(m_notes.size(), {});
-    for (std::size_t i = 0; i < m_notes.size(); ++i) placeNote(i);
+    if (m_chosen && *m_chosen < m_notes.size()) placeNote(*m_chosen);
+    for (const bool isBad : {true, false})
+        for (std::size_t i = 0; i < m_notes.size(); ++i)
+            if (m_notes[i].isBad == isBad && i != m_chosen) placeNote(i);
     update();
 }
 
-/// In the middle of the wire.
+QRectF WireLayer::noteRect(std::size_t wire, double part) const {
+    const WireNote& note = m_notes[wire];
+    const double line = m_style.note.height();
+    const QSizeF size(std::max(m_style.note.width(note.first), m_style.note.width(note.second)) + 10, (note.first.isEmpty() || note.second.isEmpty() ? 1 : 2) * line + 4);
+    return {m_wires[wire].path.pointAtPercent(part) - QPointF(size.width() / 2, size.height() / 2), size};
+}
+
+/// In the middle of the wire, or a little away from it where another note lies there.
 void WireLayer::placeNote(std::size_t wire) {
     const WireNote& note = m_notes[wire];
     update(m_noteRects[wire]);
     m_noteRects[wire] = {};
     if (note.first.isEmpty() && note.second.isEmpty()) return;
-    const double line = m_style.note.height();
-    const QSizeF size(std::max(m_style.note.width(note.first), m_style.note.width(note.second)) + 10, (note.first.isEmpty() || note.second.isEmpty() ? 1 : 2) * line + 4);
-    m_noteRects[wire] = QRectF(m_wires[wire].path.pointAtPercent(0.5) - QPointF(size.width() / 2, size.height() / 2), size);
+    const bool isKept = wire == m_chosen;
+    for (const double part : {0.5, 0.38, 0.62, 0.26, 0.74}) {
+        const QRectF rect = noteRect(wire, part);
+        if (!isKept && std::any_of(m_noteRects.begin(), m_noteRects.end(), [&](const QRectF& other) { return other.intersects(rect); })) continue;
+        m_noteRects[wire] = rect;
+        break;
+    }
+    if (m_noteRects[wire].isEmpty()) return;
     if (!m_bounds.contains(m_noteRects[wire])) {
         prepareGeometryChange();
         m_bounds |= m_noteRects[wire];
     }
     update(m_noteRects[wire]);
+}
+
+void WireLayer::setChosen(std::optional<std::size_t> wire) {
+    if (wire == m_chosen) return;
+    change(m_chosen, wire);
+    if (!m_notes.empty()) placeNotes();
+}
+
+void WireLayer::setLit(std::optional<std::size_t> wire, bool isRefused) {
+    change(m_lit, wire);
+    m_isRefused = isRefused;
 }
 
 void WireLayer::paintNote(QPainter* painter, std::size_t wire) const {
@@ -408,9 +439,12 @@ void WireLayer::paint(QPainter* painter, const QStyleOptionGraphicsItem* option,
     const auto isAbove = [this](std::size_t i) { return m_chosen == i || m_lit == i; };
     for (std::size_t i = 0; i < m_wires.size(); ++i)
         if (m_hidden != i && !isAbove(i) && m_wires[i].bounds.intersects(option->exposedRect)) paintOne(painter, i, isDetailed);
-    painter->setPen(isDetailed ? QPen(m_style.accent, 2.6) : cosmetic(m_style.accent, 2));
-    for (std::size_t i = 0; i < m_wires.size(); ++i)
-        if (m_hidden != i && isAbove(i)) paintOne(painter, i, isDetailed);
+    for (std::size_t i = 0; i < m_wires.size(); ++i) {
+        if (m_hidden == i || !isAbove(i)) continue;
+        const QColor& color = m_lit == i && m_isRefused ? m_style.bad : m_style.accent;
+        painter->setPen(isDetailed ? QPen(color, 2.6) : cosmetic(color, 2));
+        paintOne(painter, i, isDetailed);
+    }
     if (!isDetailed) return;
     for (std::size_t i = 0; i < m_notes.size(); ++i)
         if (m_hidden != i && m_noteRects[i].intersects(option->exposedRect)) paintNote(painter, i);

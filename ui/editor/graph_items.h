@@ -135,12 +135,16 @@ public:
     /// The nearest within reach, of those that are wanted.
     [[nodiscard]] std::optional<std::size_t> near(QPointF point, double reach, const std::function<bool(std::size_t)>& isWanted = {}) const;
 
-    /// One for each wire; where several carry the same value, one of them has the note. Empty: none at all.
+    /// One for each wire; where several carry the same value, one of them has the note. Empty: none at all. Those that would lie on others are
+    /// left out: bad ones come first, and the chosen wire always has its own.
     void setNotes(std::vector<WireNote> notes);
     [[nodiscard]] const std::vector<WireNote>& notes() const { return m_notes; }
 
-    void setChosen(std::optional<std::size_t> wire) { change(m_chosen, wire); }
-    void setLit(std::optional<std::size_t> wire) { change(m_lit, wire); } // something can be dropped on it
+    [[nodiscard]] bool isNoteShown(std::size_t wire) const { return !m_noteRects[wire].isEmpty(); }
+
+    void setChosen(std::optional<std::size_t> wire);
+    /// Something would be dropped on it; refused, it says so by its colour.
+    void setLit(std::optional<std::size_t> wire, bool isRefused = false);
     void setHidden(std::optional<std::size_t> wire) { change(m_hidden, wire); }
     [[nodiscard]] std::optional<std::size_t> lit() const { return m_lit; }
 
@@ -158,13 +162,16 @@ private:
     void updateBounds();
     void paintOne(QPainter* painter, std::size_t wire, bool isDetailed) const;
     void paintNote(QPainter* painter, std::size_t wire) const;
+    void placeNotes();
     void placeNote(std::size_t wire);
+    [[nodiscard]] QRectF noteRect(std::size_t wire, double part) const;
 
     const CanvasStyle& m_style;
     std::vector<Wire> m_wires;
     std::vector<WireNote> m_notes;
-    std::vector<QRectF> m_noteRects; // beside m_notes
+    std::vector<QRectF> m_noteRects; // beside m_notes; empty: no room for it
     QRectF m_bounds;
+    bool m_isRefused = false;
     std::optional<std::size_t> m_chosen, m_lit, m_hidden;
 };
 

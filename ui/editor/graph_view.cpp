@@ -28,6 +28,7 @@ constexpr double kSnap = 8;        // boxes come to rest on multiples of it
 constexpr double kRowGap = 88, kColumnGap = 36;
 constexpr double kMargin = 4000;   // room to pan, at least
 constexpr double kWireReach = 6;   // pixels of the screen
+constexpr double kDropReach = 10;  // the same, of the middle of a cell that is dragged over a wire
 
 /// The same boxes and wires, whatever is known of them.
 bool isLike(const ModelLevel& a, const ModelLevel& b) {
@@ -293,8 +294,10 @@ void GraphView::redrawWires(const std::set<std::size_t>& boxes, const std::vecto
         return;
     }
     const RectGrid grid = boxGrid();
+    const bool isOneDragged = m_gesture == Gesture::Move && boxes.size() == 1; // may be dropped on a wire, which must not get out of its way
     for (std::size_t i = 0; i < m_level.wires.size(); ++i) {
         const LevelWire& wire = m_level.wires[i];
+        if (isOneDragged && !boxes.contains(wire.from) && !boxes.contains(wire.to)) continue;
         const QRectF& bounds = m_wires->bounds(i);
         const bool isNear = boxes.contains(wire.from) || boxes.contains(wire.to) ||
                             std::any_of(places.begin(), places.end(), [&](const QRectF& place) { return place.intersects(bounds); }) ||
@@ -578,6 +581,7 @@ void GraphView::endGesture() {
     m_wireTaken.reset();
     m_isByKeys = false;
     m_targets.clear();
+    m_refusal.clear();
     m_gesture = Gesture::None;
     viewport()->unsetCursor();
 }
@@ -587,8 +591,8 @@ std::optional<graph::Wire> GraphView::litWire() const {
     return lit ? std::optional(m_level.wires[*lit].wire) : std::nullopt;
 }
 
-void GraphView::light(std::optional<std::size_t> wire) {
-    if (m_wires) m_wires->setLit(wire);
+void GraphView::light(std::optional<std::size_t> wire, bool isRefused) {
+    if (m_wires) m_wires->setLit(wire, isRefused);
 }
 
 // ---- gestures ----
@@ -664,24 +668,14 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
         m_gesture = Gesture::Move;
         m_before.clear();
         for (const BoxItem* item : m_items) m_before.push_back(item->pos());
-        [[fallthrough]];
-    case Gesture::Move: {
-        const QPointF by = mapToScene(event->pos()) - m_pressedScene;
-        std::vector<QRectF> places;
-        for (const std::size_t index : m_chosen) {
-            const BoxKind kind = m_level.boxes[index].kind;
-            if (kind == BoxKind::Input || kind == BoxKind::Output) continue; // they follow their cells
-            places.push_back(m_items[index]->sceneRect());
-            const QPointF wanted = m_before[index] + by;
-            const bool isFree = event->modifiers().testFlag(Qt::AltModifier); // of the grid
-            m_items[index]->setPos(isFree ? wanted : QPointF(snapped(wanted.x()), snapped(wanted.y())));
+        if (m_chosen.size() == 1 && !m_curves.empty()) { // other wires stay where they are, so that they can be met
+            m_curves.clear();
+            drawWires();
         }
-        redrawWires(m_chosen, places);
-        Q_EMIT placed();
-        const auto cells = chosenCells();
-        light(cells.size() == 1 ? wireAt(event->pos(), cells) : std::nullopt);
+        [[fallthrough]];
+    case Gesture::Move:
+        moveBoxes(*event);
         return;
-    }
     case Gesture::Wire:
         if (!m_isByKeys) moveWire(event->pos());
         return;
@@ -689,6 +683,39 @@ void GraphView::mouseMoveEvent(QMouseEvent* event) {
         viewport()->setCursor(m_isEditable && portAt(event->pos()) ? Qt::CrossCursor : Qt::ArrowCursor);
         return;
     }
+}
+
+void GraphView::moveBoxes(const QMouseEvent& event) {
+    const QPointF by = mapToScene(event.pos()) - m_pressedScene;
+    std::vector<QRectF> places;
+    for (const std::size_t index : m_chosen) {
+        const BoxKind kind = m_level.boxes[index].kind;
+        if (kind == BoxKind::Input || kind == BoxKind::Output) continue; // they follow their cells
+        places.push_back(m_items[index]->sceneRect());
+        const QPointF wanted = m_before[index] + by;
+        const bool isFree = event.modifiers().testFlag(Qt::AltModifier); // of the grid
+        m_items[index]->setPos(isFree ? wanted : QPointF(snapped(wanted.x()), snapped(wanted.y())));
+    }
+    redrawWires(m_chosen, places);
+    Q_EMIT placed();
+    lookForWireUnder(event.pos());
+}
+
+/// The wire that the one dragged cell would be put on: under the pointer, or under its middle.
+void GraphView::lookForWireUnder(const QPoint& position) {
+    const auto cells = chosenCells();
+    if (cells.size() != 1) return;
+    auto wire = wireAt(position, cells);
+    if (!wire)
+        wire = m_wires->near(m_items[*m_chosen.begin()]->pos(), kDropReach / transform().m11(), [&](std::size_t index) {
+            const LevelWire& about = m_level.wires[index];
+            return about.from != *m_chosen.begin() && about.to != *m_chosen.begin();
+        });
+    if (wire == m_wires->lit()) return;
+    m_refusal = wire && m_insertJudge ? m_insertJudge(*cells.begin(), m_level.wires[*wire].wire).reason : QString();
+    light(wire, !m_refusal.isEmpty());
+    if (m_refusal.isEmpty()) QToolTip::hideText();
+    else QToolTip::showText(viewport()->mapToGlobal(position + QPoint(12, 12)), m_refusal, viewport(), {}, 60'000);
 }
 
 void GraphView::mouseReleaseEvent(QMouseEvent* event) {
@@ -706,9 +733,11 @@ void GraphView::mouseReleaseEvent(QMouseEvent* event) {
     case Gesture::Move: {
         const auto wire = litWire();
         const auto cells = chosenCells();
+        const QString refusal = m_refusal;
         endGesture();
-        if (wire && cells.size() == 1) Q_EMIT cellDroppedOnWire(fromUtf8(*cells.begin()), *wire, positions());
+        if (wire && cells.size() == 1 && refusal.isEmpty()) Q_EMIT cellDroppedOnWire(fromUtf8(*cells.begin()), *wire, positions());
         else Q_EMIT moved(positions());
+        if (!refusal.isEmpty()) Q_EMIT refused(refusal);
         return;
     }
     case Gesture::Press: { // a click among several chosen ones means this one
@@ -793,8 +822,13 @@ bool GraphView::viewportEvent(QEvent* event) {
             QToolTip::showText(help->globalPos(), text, viewport());
             return true;
         }
-        if (const auto box = boxAt(help->pos()); box && !m_items[*box]->failure().isEmpty()) {
+        const auto box = boxAt(help->pos());
+        if (box && !m_items[*box]->failure().isEmpty()) {
             QToolTip::showText(help->globalPos(), m_items[*box]->failure(), viewport());
+            return true;
+        }
+        if (const auto wire = box ? std::nullopt : wireAt(help->pos()); wire && *wire < m_notes.size() && !m_notes[*wire].first.isEmpty()) {
+            QToolTip::showText(help->globalPos(), m_notes[*wire].first + QLatin1Char('\n') + m_notes[*wire].second, viewport()); // also of one that has no room
             return true;
         }
     }

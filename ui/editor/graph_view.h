@@ -60,6 +60,9 @@ public:
     };
     using Judge = std::function<Verdict(const graph::Wire& wire, bool isThorough)>;
     void setJudge(Judge judge) { m_judge = std::move(judge); }
+    /// Whether a cell can come between the ends of a wire, and why not: asked while it is dragged over one.
+    using InsertJudge = std::function<Verdict(const std::string& cell, const graph::Wire& wire)>;
+    void setInsertJudge(InsertJudge judge) { m_insertJudge = std::move(judge); }
 
     void choose(std::optional<std::size_t> box);
     void chooseCells(const std::set<std::string>& names);
@@ -113,6 +116,7 @@ Q_SIGNALS:
     void moved(const std::map<std::string, celloom::graph::Position>& positions);
     void wireDrawn(const celloom::graph::Wire& wire, const std::optional<celloom::graph::Wire>& insteadOf);
     void wireDropped(const celloom::graph::Wire& wire); // taken off its end and let go in the open
+    void refused(const QString& reason); // a cell was dropped on a wire that does not take it
     void cellDroppedOnWire(const QString& cell, const celloom::graph::Wire& wire, const std::map<std::string, celloom::graph::Position>& positions);
     void typeDropped(const QString& type, QPointF at, const std::optional<celloom::graph::Wire>& onWire);
     void searchRequested(QPointF at);
@@ -145,6 +149,11 @@ private:
         bool isOutput = false;
         std::size_t index = 0;
     };
+    struct Target { // of a wire that is drawn by keys
+        PortRef port;
+        bool isFit = true;
+        std::optional<QString> reason; // why not, once it was asked for
+    };
     enum class Gesture { None, Pan, Band, Press, Move, Wire };
 
     [[nodiscard]] std::optional<std::size_t> boxAt(const QPoint& position) const;
@@ -166,7 +175,9 @@ private:
     void updateSceneRect();
     void fitAgain();
     [[nodiscard]] QRectF firstToSee() const;
-    void light(std::optional<std::size_t> wire);
+    void light(std::optional<std::size_t> wire, bool isRefused = false);
+    void moveBoxes(const QMouseEvent& event);
+    void lookForWireUnder(const QPoint& position);
     [[nodiscard]] std::optional<graph::Wire> litWire() const;
     void beginWire(const PortRef& from, std::optional<std::size_t> taken);
     void moveWire(const QPoint& position);
@@ -179,9 +190,12 @@ private:
     void chooseNextWire();
     void beginWireByKeys(bool fromInput);
     void showTarget();
+    [[nodiscard]] const QString& reasonOf(Target& target);
+    [[nodiscard]] QString targetList();
     bool wireKey(const QKeyEvent* event);
     void escape();
-    void announce(const QString& text, std::optional<std::size_t> beside = {});
+    /// `shown`: what is seen beside the box, where that is not the text itself.
+    void announce(const QString& text, std::optional<std::size_t> beside = {}, const QString& shown = {});
     [[nodiscard]] QString describe(std::size_t box) const;
     [[nodiscard]] QString endText(const graph::Endpoint& end) const;
 
@@ -203,15 +217,17 @@ private:
     bool m_fitsAll = false;               // however small it gets
     std::optional<std::pair<double, QPointF>> m_sight; // zoom and middle, once the level is placed
     Judge m_judge;
+    InsertJudge m_insertJudge;
 
     Gesture m_gesture = Gesture::None;
     QPoint m_pressed;
     QPointF m_pressedScene;
     std::vector<QPointF> m_before;     // positions of all boxes when a move began
+    QString m_refusal;                 // why the wire under the dragged cell does not take it
     std::optional<PortRef> m_wireFrom;
     std::optional<std::size_t> m_wireTaken; // the wire whose end is being moved
     bool m_isByKeys = false;           // the wire looks for its end among m_targets
-    std::vector<PortRef> m_targets;    // the nearest first
+    std::vector<Target> m_targets;     // those that fit, the nearest first, then the others
     std::size_t m_target = 0;
     std::optional<std::size_t> m_cursor; // the box from which arrows go on
     QGraphicsPathItem* m_draft = nullptr;

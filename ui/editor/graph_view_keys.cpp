@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kGrid = 8;   // of a step of a box
 constexpr int kPanStep = 60;  // pixels
+constexpr std::size_t kListed = 9; // ports at once, while a wire looks for its end
 constexpr double kAside = 2;  // what lies aside counts as this much farther away
 
 QPointF directionOf(int key) {
@@ -101,36 +102,61 @@ void GraphView::beginWireByKeys(bool fromInput) {
     beginWire({*box, !fromInput, port}, {});
     m_targets.clear();
     const QPointF start = scenePoint(*m_wireFrom);
-    std::vector<std::pair<double, PortRef>> found;
+    std::vector<std::pair<double, Target>> found;
     for (std::size_t i = 0; i < m_items.size(); ++i)
         for (std::size_t p = 0; p < (fromInput ? m_level.boxes[i].outputs : m_level.boxes[i].inputs).size(); ++p) {
             const PortRef target{i, fromInput, p};
             const auto wire = wireBetween(*m_wireFrom, target);
-            if (!wire || (m_judge && !m_judge(*wire, false).isFit)) continue;
+            if (!wire) continue;
             const QPointF off = scenePoint(target) - start;
-            found.emplace_back(std::hypot(off.x(), off.y()), target);
+            found.emplace_back(std::hypot(off.x(), off.y()), Target{target, !m_judge || m_judge(*wire, false).isFit, {}});
         }
-    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return std::pair(!a.second.isFit, a.first) < std::pair(!b.second.isFit, b.first); });
     for (const auto& [distance, target] : found) m_targets.push_back(target);
     if (m_targets.empty()) {
         endGesture();
-        announce(tr("No port fits %1.").arg(endText(endpointOf({*box, !fromInput, port}))), *box);
+        announce(tr("There is no port for a wire of %1.").arg(endText(endpointOf({*box, !fromInput, port}))), *box);
         return;
     }
     m_target = 0;
     showTarget();
 }
 
+/// Why a port does not take the wire; empty where it does, or could while more is to be wired.
+const QString& GraphView::reasonOf(Target& target) {
+    if (!target.reason) {
+        target.reason = m_judge ? m_judge(*wireBetween(*m_wireFrom, target.port), true).reason : QString();
+        if (!target.isFit && target.reason->isEmpty()) target.reason = tr("The kinds of numbers or the shapes do not fit.");
+    }
+    return *target.reason;
+}
+
+/// The ports around the one that is chosen; those that do not fit are dimmed and say why.
+QString GraphView::targetList() {
+    const std::size_t first = m_target < kListed / 2 ? 0 : std::min(m_target - kListed / 2, m_targets.size() > kListed ? m_targets.size() - kListed : 0);
+    QString rows;
+    for (std::size_t i = first; i < std::min(m_targets.size(), first + kListed); ++i) {
+        Target& target = m_targets[i];
+        QString row = endText(endpointOf(target.port)).toHtmlEscaped();
+        if (!target.isFit) row = QStringLiteral("<span style='color:%1'>%2 – %3</span>").arg(m_style.muted.name(), row, reasonOf(target).toHtmlEscaped());
+        rows += QStringLiteral("<div>%1</div>").arg(i == m_target ? QStringLiteral("<b>▸ %1</b>").arg(row) : row);
+    }
+    return rows;
+}
+
 void GraphView::showTarget() {
-    const PortRef& target = m_targets[m_target];
-    const auto wire = wireBetween(*m_wireFrom, target);
-    const Verdict verdict = m_judge ? m_judge(*wire, true) : Verdict{};
-    ensureVisible(m_items[target.box], 30, 30);
-    drawDraft(scenePoint(target), verdict.reason);
+    Target& target = m_targets[m_target];
+    const auto wire = wireBetween(*m_wireFrom, target.port);
+    const QString& reason = reasonOf(target);
+    ensureVisible(m_items[target.port.box], 30, 30);
+    drawDraft(scenePoint(target.port), reason);
     QString text = tr("Wire from %1 to %2, %3 of %4").arg(endText(wire->from), endText(wire->to)).arg(m_target + 1).arg(m_targets.size());
-    if (!verdict.reason.isEmpty()) text += QStringLiteral(". ") + verdict.reason;
+    if (!target.isFit) text += QStringLiteral(". ") + tr("Does not fit: %1").arg(reason);
+    else if (!reason.isEmpty()) text += QStringLiteral(". ") + reason;
     else if (std::any_of(m_level.wires.begin(), m_level.wires.end(), [&](const LevelWire& old) { return old.wire.to == wire->to; })) text += QStringLiteral(". ") + tr("It replaces the wire there.");
-    announce(text + QLatin1Char('\n') + tr("Arrows or Tab: another port. Enter: take it. Escape: no wire."), target.box);
+    const QString help = tr("Arrows or Tab: another port. Enter: take it. Escape: no wire.");
+    announce(text + QLatin1Char('\n') + help, target.port.box,
+             QStringLiteral("<div>%1</div><hr>%2<hr><div>%3</div>").arg(text.toHtmlEscaped(), targetList(), help.toHtmlEscaped()));
 }
 
 bool GraphView::wireKey(const QKeyEvent* event) {
@@ -151,7 +177,8 @@ bool GraphView::wireKey(const QKeyEvent* event) {
         return true;
     case Qt::Key_Return:
     case Qt::Key_Enter: {
-        const auto wire = wireBetween(*m_wireFrom, m_targets[m_target]);
+        if (!m_targets[m_target].isFit) return true; // it says why
+        const auto wire = wireBetween(*m_wireFrom, m_targets[m_target].port);
         endGesture();
         Q_EMIT wireDrawn(*wire, std::nullopt);
         return true;
@@ -179,9 +206,9 @@ QString GraphView::describe(std::size_t index) const {
 }
 
 /// A screen reader reads the description when it changes; what concerns a wire is shown, too.
-void GraphView::announce(const QString& text, std::optional<std::size_t> beside) {
+void GraphView::announce(const QString& text, std::optional<std::size_t> beside, const QString& shown) {
     setAccessibleDescription(text);
-    if (beside) QToolTip::showText(viewport()->mapToGlobal(mapFromScene(m_items[*beside]->sceneRect().bottomLeft()) + QPoint(0, 8)), text, viewport(), {}, 60'000);
+    if (beside) QToolTip::showText(viewport()->mapToGlobal(mapFromScene(m_items[*beside]->sceneRect().bottomLeft()) + QPoint(0, 8)), shown.isEmpty() ? text : shown, viewport(), {}, 60'000);
 }
 
 void GraphView::focusInEvent(QFocusEvent* event) {

@@ -129,6 +129,7 @@ void Inspector::rebuild() {
     const bool wasWhole = oldLine && oldLine->selectedText() == oldLine->text(); // as Tab leaves it: what is typed replaces it
     const int cursor = oldLine ? oldLine->cursorPosition() : 0;
     fill();
+    m_content->show(); // at once: what is not shown yet cannot have the keyboard
     if (focusedName.isEmpty()) return;
     auto* field = m_content->findChild<QWidget*>(focusedName);
     if (!field) return;

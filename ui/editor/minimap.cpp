@@ -23,6 +23,7 @@ constexpr int kWidth = 168, kHeight = 116, kMargin = 14, kPad = 8;
 Minimap::Minimap(GraphView* view, Theme& theme, QSettings& settings) : QWidget(view), m_view(view), m_theme(theme), m_action(new QAction(this)) {
     resize(kWidth, kHeight);
     setCursor(Qt::PointingHandCursor);
+    setMouseTracking(true);
     m_action->setCheckable(true);
     m_action->setChecked(settings.value(kSetting, true).toBool());
     connect(m_action, &QAction::toggled, this, [this, &settings](bool isWanted) {
@@ -41,14 +42,14 @@ Minimap::Minimap(GraphView* view, Theme& theme, QSettings& settings) : QWidget(v
     });
     hide();
     setAccessibleName(tr("Minimap"));
-    setToolTip(tr("Click or drag to look elsewhere (M hides it)"));
+    setToolTip(tr("Click to look elsewhere, or drag the frame (M hides it)"));
 }
 
 void Minimap::changeEvent(QEvent* event) {
     QWidget::changeEvent(event);
     if (event->type() != QEvent::LanguageChange) return;
     setAccessibleName(tr("Minimap"));
-    setToolTip(tr("Click or drag to look elsewhere (M hides it)"));
+    setToolTip(tr("Click to look elsewhere, or drag the frame (M hides it)"));
 }
 
 void Minimap::refresh() {
@@ -85,7 +86,7 @@ void Minimap::paintEvent(QPaintEvent*) {
     fill.setAlpha(30);
     painter.setPen(QPen(m_theme.color("accent"), 1));
     painter.setBrush(fill);
-    painter.drawRect(onMap(m_view->sight()).intersected(QRectF(rect()).adjusted(1, 1, -2, -2)));
+    painter.drawRect(frame().intersected(QRectF(rect()).adjusted(1, 1, -2, -2)));
     painter.setPen(m_theme.color("borderStrong"));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(rect().adjusted(0, 0, -1, -1));
@@ -95,12 +96,26 @@ void Minimap::lookAt(QPointF position) {
     m_view->lookAt(m_whole.topLeft() + (position - onMap(m_whole).topLeft()) / m_scale);
 }
 
+QRectF Minimap::frame() const {
+    return onMap(m_view->sight());
+}
+
+/// On the frame it is taken where it is; elsewhere it comes to the pointer first.
 void Minimap::mousePressEvent(QMouseEvent* event) {
-    if (event->button() == Qt::LeftButton) lookAt(event->position());
+    if (event->button() != Qt::LeftButton) return;
+    const QRectF before = frame();
+    m_grab = before.contains(event->position()) ? event->position() - before.center() : QPointF();
+    if (!before.contains(event->position())) lookAt(event->position());
+    setCursor(Qt::ClosedHandCursor);
 }
 
 void Minimap::mouseMoveEvent(QMouseEvent* event) {
-    if (event->buttons().testFlag(Qt::LeftButton)) lookAt(event->position());
+    if (event->buttons().testFlag(Qt::LeftButton)) lookAt(event->position() - m_grab);
+    else setCursor(frame().contains(event->position()) ? Qt::OpenHandCursor : Qt::PointingHandCursor);
+}
+
+void Minimap::mouseReleaseEvent(QMouseEvent* event) {
+    setCursor(frame().contains(event->position()) ? Qt::OpenHandCursor : Qt::PointingHandCursor);
 }
 
 } // namespace celloom::ui

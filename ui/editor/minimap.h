@@ -1,4 +1,4 @@
-// The whole level in a corner of the canvas, with a frame around what is in sight; a click or a drag moves it. Hidden while everything is in sight.
+// The whole level in a corner of the canvas, with a frame around what is in sight; a click moves it there, and it can be dragged. Hidden while everything is in sight.
 #pragma once
 
 #include <QPixmap>
@@ -26,10 +26,12 @@ protected:
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
     void changeEvent(QEvent* event) override;
 
 private:
     void refresh();
+    [[nodiscard]] QRectF frame() const;
     [[nodiscard]] QRectF onMap(const QRectF& sceneRect) const;
     void lookAt(QPointF position);
 
@@ -39,6 +41,7 @@ private:
     QPixmap m_boxes; // drawn anew when they move
     QRectF m_whole;  // of the scene
     double m_scale = 1;
+    QPointF m_grab; // of the frame, from its middle
 };
 
 } // namespace celloom::ui

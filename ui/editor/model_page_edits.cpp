@@ -63,6 +63,27 @@ std::map<std::string, graph::Shape> fedBy(const ModelLevel& level, const graph::
     return {};
 }
 
+/// A cell comes between the ends of a wire. Where it stood between two others, these are joined.
+Status putOnWire(graph::Document& document, const ModelLevel& level, const std::string& cell, const graph::Wire& wire) {
+    const LevelBox* box = boxOf(level, {cell, {}}, BoxKind::Cell);
+    if (!box || box->inputs.empty()) return fail(toUtf8(ModelPage::tr("%1 has no input that the wire could feed.").arg(fromUtf8(cell))));
+    if (box->outputs.empty()) return fail(toUtf8(ModelPage::tr("%1 has no output that could go on from there.").arg(fromUtf8(cell))));
+    const graph::Endpoint in{cell, box->inputs.front().name}, out{cell, box->outputs.front().name};
+    std::optional<graph::Wire> before;
+    std::vector<graph::Wire> after;
+    for (const LevelWire& other : level.wires) {
+        if (other.wire.to == in) before = other.wire;
+        if (other.wire.from == out) after.push_back(other.wire);
+    }
+    if (before && !after.empty()) {
+        CELLOOM_TRY_STATUS(graph::removeWire(document, level.graphName, *before));
+        for (const graph::Wire& old : after) CELLOOM_TRY_STATUS(graph::removeWire(document, level.graphName, old));
+        for (const graph::Wire& old : after) CELLOOM_TRY_STATUS(graph::addWire(document, level.graphName, {before->from, old.to}));
+    }
+    graph::fitToInputs(document, level.graphName, cell, fedBy(level, wire.from, in.port), level.hyper);
+    return graph::insertOnWire(document, level.graphName, wire, cell, in.port, out.port);
+}
+
 } // namespace
 
 void ModelPage::buildActions() {
@@ -175,17 +196,18 @@ void ModelPage::connectGestures() {
     connect(m_view, &GraphView::wireDropped, this, [this](const graph::Wire& wire) {
         edit(tr("Remove a wire"), [wire](graph::Document& document, const graph::GraphName& graph) { return graph::removeWire(document, graph, wire); });
     });
-    connect(m_view, &GraphView::cellDroppedOnWire, this,
-            [this](const QString& cell, const graph::Wire& wire, const std::map<std::string, graph::Position>& positions) {
-                const std::string name = toUtf8(cell);
-                for (const LevelBox& box : m_level.boxes) {
-                    if (box.name != name || box.inputs.empty() || box.outputs.empty()) continue;
-                    edit(tr("Insert %1 on a wire").arg(cell), [=, in = box.inputs.front().name, out = box.outputs.front().name](graph::Document& document, const graph::GraphName& graph) -> Status {
-                        CELLOOM_TRY_STATUS(graph::moveCells(document, graph, positions));
-                        return graph::insertOnWire(document, graph, wire, name, in, out);
-                    });
-                }
-            });
+    m_view->setInsertJudge([this](const std::string& cell, const graph::Wire& wire) -> GraphView::Verdict {
+        graph::Document trial = *m_services.model.snapshot();
+        const Status status = putOnWire(trial, m_level, cell, wire);
+        return status ? GraphView::Verdict{} : GraphView::Verdict{false, Format::error(status.error())};
+    });
+    connect(m_view, &GraphView::refused, this, [this](const QString& reason) { m_notice->show(Notice::Level::Warning, reason); });
+    connect(m_view, &GraphView::cellDroppedOnWire, this, [this](const QString& cell, const graph::Wire& wire, const std::map<std::string, graph::Position>& positions) {
+        edit(tr("Insert %1 on a wire").arg(cell), [&](graph::Document& document, const graph::GraphName& graph) -> Status {
+            CELLOOM_TRY_STATUS(graph::moveCells(document, graph, positions));
+            return putOnWire(document, m_level, toUtf8(cell), wire);
+        });
+    });
     connect(m_view, &GraphView::typeDropped, this,
             [this](const QString& type, QPointF at, const std::optional<graph::Wire>& wire) { insert(type, at, wire); });
     connect(m_view, &GraphView::searchRequested, this, [this](QPointF at) {

@@ -1,9 +1,11 @@
 #include "ui/editor/palette.h"
 
+#include "models/base/text.h"
 #include "models/catalog/catalog.h"
 #include "models/library/standard.h"
 #include "ui/common/format.h"
 #include "ui/common/theme.h"
+#include "ui/common/widgets.h"
 #include "ui/editor/graph_view.h"
 #include "ui/editor/my_cells.h"
 #include "ui/shell/language.h"
@@ -17,6 +19,7 @@
 #include <QMenu>
 #include <QMimeData>
 #include <QPainter>
+#include <QPushButton>
 #include <QTreeWidget>
 #include <QVBoxLayout>
 
@@ -160,6 +163,7 @@ Palette::Palette(Services& services, QWidget* parent) : QFrame(parent), m_servic
     m_tree->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     layout->addWidget(m_search);
     layout->addWidget(m_tree, 1);
+    layout->addWidget(buildNothing(), 1);
     connect(m_search, &QLineEdit::textChanged, this, &Palette::fill);
     connect(m_search, &QLineEdit::returnPressed, this, &Palette::insertCurrent);
     connect(m_tree, &QTreeWidget::itemActivated, this, &Palette::insertCurrent);
@@ -170,6 +174,53 @@ Palette::Palette(Services& services, QWidget* parent) : QFrame(parent), m_servic
         m_search->setToolTip(tr("Ctrl+K. Enter inserts the first one found."));
         m_tree->setAccessibleName(tr("Cells to insert"));
     });
+}
+
+/// Says that nothing was found, and what one can do now.
+QWidget* Palette::buildNothing() {
+    m_nothing = new QWidget(this);
+    auto* layout = new QVBoxLayout(m_nothing);
+    layout->setContentsMargins(2, 4, 2, 0);
+    layout->setSpacing(6);
+    m_nothingText = makeLabel("muted", m_nothing);
+    m_nothingText->setWordWrap(true);
+    m_nothingText->setContentsMargins(6, 0, 0, 0); // as the links' texts begin
+    layout->addWidget(m_nothingText);
+    for (QPushButton** button : {&m_nearest, &m_script, &m_all}) {
+        *button = new QPushButton(m_nothing);
+        setRole(*button, "link");
+        layout->addWidget(*button, 0, Qt::AlignLeft);
+    }
+    layout->addStretch(1);
+    connect(m_nearest, &QPushButton::clicked, this, [this] {
+        m_search->setText(m_nearest->property("type").toString());
+        focusSearch();
+    });
+    connect(m_script, &QPushButton::clicked, this, [this] { insert(QLatin1String(kScript)); });
+    connect(m_all, &QPushButton::clicked, this, [this] {
+        m_search->clear();
+        m_search->setFocus();
+    });
+    m_texts.add([this] {
+        m_script->setText(tr("Write it as a Script cell"));
+        m_script->setToolTip(tr("Inserts a cell whose code you type"));
+        m_all->setText(tr("Show all cells"));
+    });
+    m_nearest->hide();
+    m_nothing->hide();
+    return m_nothing;
+}
+
+void Palette::showNothing(const QString& words) {
+    std::vector<std::string> names;
+    for (const PaletteEntry& entry : m_entries)
+        if (portKind(entry.key) == nullptr) names.push_back(toUtf8(entry.type));
+    const auto close = nearest(toUtf8(words), names, 1);
+    m_nothingText->setText(tr("No cell fits “%1”.").arg(words));
+    m_nearest->setVisible(!close.empty());
+    if (close.empty()) return;
+    m_nearest->setProperty("type", fromUtf8(close.front()));
+    m_nearest->setText(tr("Did you mean %1?").arg(fromUtf8(close.front())));
 }
 
 void Palette::setDocument(const graph::Document* document) {
@@ -227,13 +278,20 @@ void Palette::fill() {
         item->setIcon(0, QIcon(stripe));
     }
     m_tree->expandAll();
-    if (isSearching && m_tree->topLevelItemCount() > 0) m_tree->setCurrentItem(m_tree->topLevelItem(0));
+    const bool isFound = m_tree->topLevelItemCount() > 0;
+    if (isSearching && isFound) m_tree->setCurrentItem(m_tree->topLevelItem(0));
+    m_tree->setVisible(isFound || !isSearching);
+    m_nothing->setVisible(!isFound && isSearching);
+    if (m_nothing->isVisibleTo(this)) showNothing(words.trimmed());
 }
 
 void Palette::insertCurrent() {
     const QTreeWidgetItem* item = m_tree->currentItem();
     const QString type = item ? item->data(0, kTypeRole).toString() : QString();
-    if (type.isEmpty()) return;
+    if (!type.isEmpty()) insert(type);
+}
+
+void Palette::insert(const QString& type) {
     Q_EMIT insertRequested(type);
     m_search->clear();
 }
@@ -280,6 +338,7 @@ void Palette::changeEvent(QEvent* event) {
     if (event->type() != QEvent::LanguageChange) return;
     m_texts.refresh();
     rebuild();
+    fill(); // also what is said where nothing is found
 }
 
 } // namespace celloom::ui

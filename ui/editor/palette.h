@@ -12,7 +12,9 @@
 #include <optional>
 #include <vector>
 
+class QLabel;
 class QLineEdit;
+class QPushButton;
 class QTreeWidget;
 class QTreeWidgetItem;
 
@@ -69,6 +71,9 @@ protected:
 private:
     void fill();
     void insertCurrent();
+    void insert(const QString& type);
+    QWidget* buildNothing();
+    void showNothing(const QString& words);
     void rebuild();
     void showMenu(const QPoint& position);
 
@@ -76,6 +81,9 @@ private:
     Texts m_texts;
     QLineEdit* m_search;
     QTreeWidget* m_tree;
+    QWidget* m_nothing; // in the tree's place where a search finds nothing
+    QLabel* m_nothingText;
+    QPushButton *m_nearest, *m_script, *m_all;
     std::vector<PaletteEntry> m_entries;
     std::optional<graph::Document> m_document;
     std::vector<library::Entry> m_mine;
