@@ -334,7 +334,8 @@ class Mixer(nn.Cell):
         QFETCH(QString, problem);
         const Trial trial = tryScript({"cell", code.toStdString(), {}, portsOf("x: [B, C]", "out: [B, C]")}); // the child has two seconds of processor time
         QVERIFY(trial.error);
-        QVERIFY2(outcome(trial).startsWith(problem), qPrintable(outcome(trial)));
+        const bool isSlow = qEnvironmentVariableIntValue("CELLOOM_TEST_EVERY") > 1; // the time may end before the memory does
+        QVERIFY2(outcome(trial).startsWith(problem) || (isSlow && outcome(trial).contains(QLatin1String("of processor time"))), qPrintable(outcome(trial)));
         QVERIFY2(!trial.error->hint.empty() && (trial.error->line > 0 || code.size() > 65536), qPrintable(outcome(trial)));
     }
 

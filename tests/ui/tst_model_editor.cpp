@@ -184,8 +184,8 @@ void TestModelEditor::aCellDraggedOntoAWireComesBetweenItsEnds() {
     // one that was in a wire leaves that whole
     editor.drag(editor.at("norm"), middle("embed_tokens", "layers"));
     QVERIFY(editor.hasWire({{"embed_tokens", "out"}, {"norm", "x"}}));
-    const auto& wires = editor.main().wires;
     const auto joins = [&](const char* from, const char* to) {
+        const auto& wires = editor.main().wires;
         return std::any_of(wires.begin(), wires.end(), [&](const graph::Wire& wire) { return wire.from.cell == from && wire.to.cell == to; });
     };
     QVERIFY(joins("norm", "layers") && joins("layers", "lm_head") && !joins("embed_tokens", "layers") && !joins("norm", "lm_head"));
