@@ -955,10 +955,6 @@
         <translation>该方框没有输出。</translation>
     </message>
     <message>
-        <source>No port fits %1.</source>
-        <translation type="vanished">没有适合 %1 的端口。</translation>
-    </message>
-    <message>
         <source>Wire from %1 to %2, %3 of %4</source>
         <translation>从 %1 到 %2 的连线，第 %3 个，共 %4 个</translation>
     </message>
@@ -1891,10 +1887,6 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <translation>缩略图</translation>
     </message>
     <message>
-        <source>Click or drag to look elsewhere (M hides it)</source>
-        <translation type="vanished">点击或拖动以查看别处（M 隐藏）</translation>
-    </message>
-    <message>
         <source>Click to look elsewhere, or drag the frame (M hides it)</source>
         <translation>点击以查看别处，或拖动方框（M 隐藏）</translation>
     </message>
@@ -1939,10 +1931,6 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
     <message>
         <source>Fit</source>
         <translation>适应</translation>
-    </message>
-    <message>
-        <source>Show the whole graph (0)</source>
-        <translation type="vanished">显示整个图 (0)</translation>
     </message>
     <message>
         <source>Graph of the model</source>
@@ -2821,6 +2809,11 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
     <message>
         <source>Probe: %1</source>
         <translation>探测：%1</translation>
+    </message>
+    <message>
+        <source>, </source>
+        <comment>between parts of a line</comment>
+        <translation>，</translation>
     </message>
 </context>
 <context>

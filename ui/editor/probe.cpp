@@ -294,12 +294,13 @@ bool Probe::isStale(const Session& session) const {
 
 QString Probe::summary(const Session& session) {
     const ProbeReport& report = *session.report;
-    QString text = tr("%n row(s)", "", static_cast<int>(report.rows)) + QStringLiteral(", ") + (session.hasData ? tr("data of the recipe") : tr("made-up data")) + QStringLiteral(", ") +
+    const QString comma = tr(", ", "between parts of a line");
+    QString text = tr("%n row(s)", "", static_cast<int>(report.rows)) + comma + (session.hasData ? tr("data of the recipe") : tr("made-up data")) + comma +
                    (session.weights.isEmpty() ? tr("weights as a run begins") : tr("weights of %1").arg(session.weights));
-    if (report.loss) text += QStringLiteral(", ") + tr("loss %1").arg(Format::number(*report.loss));
+    if (report.loss) text += comma + tr("loss %1").arg(Format::number(*report.loss));
     std::size_t bad = 0;
     for (const auto& [wire, values] : report.values) bad += values.isBad();
-    if (bad > 0) text += QStringLiteral(", ") + tr("%n wire(s) with NaN or infinite values", "", static_cast<int>(bad));
+    if (bad > 0) text += comma + tr("%n wire(s) with NaN or infinite values", "", static_cast<int>(bad));
     return text;
 }
 
