@@ -154,6 +154,8 @@ void BottomPanel::drag(int globalY) {
 
 bool BottomPanel::eventFilter(QObject* watched, QEvent* event) {
     if (watched == m_handle) {
+        const bool isMouse = event->type() == QEvent::MouseButtonPress || event->type() == QEvent::MouseMove || event->type() == QEvent::MouseButtonRelease;
+        if (!isMouse) return false;
         const auto* mouse = static_cast<QMouseEvent*>(event);
         if (event->type() == QEvent::MouseButtonPress && mouse->button() == Qt::LeftButton) {
             m_dragFrom = qRound(mouse->globalPosition().y());
