@@ -26,7 +26,7 @@ struct ServicesBench {
     ui::ModelAnalyser analyser;
     ui::RunStore store{*store::Workspace::open(folder.filePath(QStringLiteral("w")).toStdString())};
     ui::EngineClient engine{ui::EngineOptions{folder.filePath(QStringLiteral("socket")), {}, {}, {}, 10}};
-    ui::Services services{theme, language, settings, recipe, model, analyser, store, engine, folder.path(), folder.filePath(QStringLiteral("engine"))};
+    ui::Services services{theme, language, settings, recipe, model, analyser, store, engine, folder.filePath(QStringLiteral("examples")), folder.filePath(QStringLiteral("engine"))};
 };
 
 } // namespace celloom::test

@@ -1,5 +1,6 @@
 // The window as a whole, without an engine: pages by keyboard, validation that leads to the field, two languages, no LibTorch.
 #include "tests/ui/services_bench.h"
+#include "ui/common/format.h"
 #include "ui/common/plot.h"
 #include "ui/editor/model_page.h"
 #include "ui/editor/unsaved_dialog.h"
@@ -12,7 +13,9 @@
 
 #include <QAbstractButton>
 #include <QComboBox>
+#include <QDir>
 #include <QDragEnterEvent>
+#include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
@@ -168,6 +171,21 @@ private Q_SLOTS:
         QVERIFY(isOpen);
         QCOMPARE(bench.recipe.filePath(), first);
         QCOMPARE(Bench::nameIn(second), std::string("second"));
+    }
+
+    void anExampleIsSavedElsewhere() {
+        Bench bench;
+        QVERIFY(QDir(bench.folder.path()).mkdir(QStringLiteral("examples")));
+        const QString example = bench.write("examples/first");
+        bench.window->openRecipe(example);
+        bench.recipe.setValue(QStringLiteral("name"), std::string("edited"));
+        bench.window->findChild<TrainPage*>()->save();
+        auto* dialog = bench.window->findChild<QFileDialog*>();
+        QVERIFY(dialog);
+        QCOMPARE(dialog->directory().absolutePath(), pathText(bench.store.workspace().path));
+        dialog->reject();
+        QCOMPARE(Bench::nameIn(example), std::string("examples/first"));
+        QVERIFY(bench.recipe.isModified());
     }
 
     void aRecipeThatDoesNotOpenCostsNothing() {

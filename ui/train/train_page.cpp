@@ -525,8 +525,14 @@ QString TrainPage::problemText(const recipe::Problem& problem) const {
     return field ? fieldLabel(*field, m_services.language.isChinese()) + QStringLiteral(": ") + text : text;
 }
 
+/// The examples stay as they came.
+bool TrainPage::isExample() const {
+    const QString examples = QFileInfo(m_services.recipesFolder).canonicalFilePath();
+    return !examples.isEmpty() && QFileInfo(m_services.recipe.filePath()).canonicalFilePath().startsWith(examples + QLatin1Char('/'));
+}
+
 void TrainPage::save(const std::function<void()>& then) {
-    if (m_services.recipe.filePath().isEmpty()) {
+    if (m_services.recipe.filePath().isEmpty() || isExample()) {
         saveAs(then);
     } else {
         saveTo(m_services.recipe.filePath(), then);
@@ -540,7 +546,7 @@ void TrainPage::saveAs(const std::function<void()>& then) {
     dialog->setDefaultSuffix(QStringLiteral("json"));
     dialog->setNameFilters({tr("Recipes (*.json)")});
     const QString path = m_services.recipe.filePath();
-    dialog->setDirectory(path.isEmpty() ? pathText(m_services.store.workspace().path) : QFileInfo(path).absolutePath());
+    dialog->setDirectory(path.isEmpty() || isExample() ? pathText(m_services.store.workspace().path) : QFileInfo(path).absolutePath());
     dialog->selectFile(m_services.recipe.name() + QStringLiteral(".json"));
     connect(dialog, &QFileDialog::fileSelected, this, [this, then](const QString& path) { saveTo(path, then); });
     dialog->open();

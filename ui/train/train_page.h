@@ -58,6 +58,7 @@ private:
     QWidget* buildRate();
     QWidget* buildText();
     void saveAs(const std::function<void()>& then = {});
+    [[nodiscard]] bool isExample() const;
     void saveTo(const QString& path, const std::function<void()>& then = {});
     void showHelp(const recipe::Field* field);
     void showKind();
