@@ -60,6 +60,7 @@ bool isAdapterFolder(const std::string& source) {
 bool ModelAnalysis::hasTokens() const {
     const graph::ExpandedModel& model = expansion.model;
     return std::any_of(model.inputs.begin(), model.inputs.end(), [&](const graph::NamedValue& input) {
+        if (input.value < 0) return false; // its shape is wrong, as the problems say
         const graph::ValueInfo& value = model.values[static_cast<std::size_t>(input.value)];
         return value.dtype == "int64" && std::any_of(value.shape.begin(), value.shape.end(), [](const graph::Dim& dim) { return !dim.symbol.empty() && dim.symbol != "B"; });
     });

@@ -6,8 +6,8 @@
 #include "ui/common/texts.h"
 #include "ui/editor/code_import.h"
 
-#include <QString>
 #include <QPointer>
+#include <QString>
 #include <QWidget>
 
 #include <functional>

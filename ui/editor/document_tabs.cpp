@@ -87,7 +87,7 @@ QString DocumentTabs::titleOf(const ModelDocument& model) const {
     if (title.isEmpty()) return tr("Opening…");
     const auto folders = [](const ModelDocument& of, qsizetype count) { // the innermost last, as they stand above what the title names
         QStringList parts = of.isUntitled() ? QStringList() : of.source().split(QLatin1Char('/'), Qt::SkipEmptyParts);
-        if (!parts.isEmpty() && (parts.back() == QLatin1String("config.json") || parts.back() == QLatin1String("model.cells.json"))) parts.removeLast();
+        if (!parts.isEmpty() && isNamedByFolder(parts.back())) parts.removeLast();
         if (!parts.isEmpty()) parts.removeLast();
         return parts.mid(std::max<qsizetype>(0, parts.size() - count)).join(QLatin1Char('/'));
     };

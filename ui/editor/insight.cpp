@@ -10,7 +10,6 @@
 #include "ui/editor/problems_tab.h"
 #include "ui/shell/services.h"
 
-
 #include <algorithm>
 #include <map>
 #include <set>

@@ -27,7 +27,7 @@ const QString kFileHash = QStringLiteral("file_sha256");
 
 /// What a model is called that lies there.
 QString nameOf(const QFileInfo& file) {
-    if (file.fileName() == QLatin1String("config.json") || file.fileName() == QLatin1String("model.cells.json")) return QFileInfo(file.path()).fileName();
+    if (isNamedByFolder(file.fileName())) return QFileInfo(file.path()).fileName();
     return file.fileName().endsWith(kEnding) ? file.fileName().chopped(kEnding.size()) : file.fileName();
 }
 
@@ -36,6 +36,10 @@ QByteArray hashOf(const graph::Document& document) {
 }
 
 } // namespace
+
+bool isNamedByFolder(const QString& fileName) {
+    return fileName == QLatin1String("config.json") || fileName == QLatin1String("model.cells.json");
+}
 
 QString identityOf(const QString& source) {
     if (source.isEmpty() || families::isBuiltIn(toUtf8(source))) return source;
@@ -128,13 +132,14 @@ void ModelDocument::begin(DocumentPtr document, const QString& source, const QSt
     m_undo.clear();
     m_recoveryTimer->stop();
     m_fileHash.clear();
-    if (m_document && !m_filePath.isEmpty()) keepFileState(*m_document);
+    m_sameStamp = {};
     Q_EMIT replaced();
     Q_EMIT titleChanged();
 }
 
 void ModelDocument::take(graph::Document document, const QString& source, const QString& filePath) {
     begin(std::make_shared<const graph::Document>(std::move(document)), source, filePath, false);
+    if (!filePath.isEmpty()) keepFileState(*m_document);
 }
 
 void ModelDocument::takeUntitled(graph::Document document, int number) {

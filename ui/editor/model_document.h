@@ -146,4 +146,7 @@ private:
 /// What a source means, whatever way it is written: the same for a folder and its config.json, for relative and absolute paths.
 QString identityOf(const QString& source);
 
+/// Whether a model in a file of that name is called by the folder around it.
+bool isNamedByFolder(const QString& fileName);
+
 } // namespace celloom::ui

@@ -69,9 +69,9 @@ public:
     void saveAs(const std::function<void()>& then = {});
     /// Whether a run of the recipe would not see the model as it is on show: it has to be saved first.
     [[nodiscard]] bool needsSaving() const;
-    /// Whether a window before this one left unsaved models, which are offered here.
     /// For the next start: which models are open, besides the recipe's.
     void keepTabs();
+    /// Whether a window before this one left unsaved models, which are offered here.
     [[nodiscard]] bool hasLeftOver() const { return !m_left.empty(); }
     /// The recipe, where it has unsaved edits too; an empty name: it has none.
     struct UnsavedRecipe {

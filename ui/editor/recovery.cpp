@@ -105,8 +105,8 @@ std::vector<Recovery::Left> Recovery::left() const {
         for (const QFileInfo& file : QDir(folder).entryInfoList({QLatin1Char('*') + kCells}, QDir::Files, QDir::Name)) {
             const QString path = file.filePath().chopped(kCells.size());
             const auto about = out.size() < kMostLeft ? readAbout(path) : std::nullopt;
-            auto document = about ? graph::loadDocument(toPath(file.filePath())) : Result<graph::Document>(fail("Not looked at."));
-            if (document) out.push_back({std::move(*document), *about, path});
+            if (!about) continue;
+            if (auto document = graph::loadDocument(toPath(file.filePath()))) out.push_back({std::move(*document), *about, path});
         }
     }
     std::stable_sort(out.begin(), out.end(), [](const Left& a, const Left& b) {

@@ -477,13 +477,14 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     m_services.settings.setValue(QStringLiteral("geometry"), saveGeometry());
     m_model->keepTabs();
     RecipeDocument& recipe = m_services.recipe;
-    event->setAccepted(m_services.model.onlyHere().empty() && !recipe.isModified());
+    const bool areModelsSaved = m_services.model.onlyHere().empty();
+    event->setAccepted(areModelsSaved && !recipe.isModified());
     if (event->isAccepted()) {
         rememberRecipe();
         m_services.model.recovery().removeRecipe();
         return;
     }
-    showPage(m_services.model.onlyHere().empty() ? PageId::Train : PageId::Model);
+    showPage(areModelsSaved ? PageId::Train : PageId::Model);
     m_model->leaveAll([this] { close(); }, {recipe.isModified() ? nameOfRecipe() : QString(), [this](const auto& then) { m_train->save(then); }, [&recipe] { recipe.discard(); }});
 }
 
