@@ -116,6 +116,7 @@ void addEvaluateVerb(CLI::App& app, Invocation& invocation) {
                                    {"--batch-size", "train.batch_size"},
                                    {"--sequence-length", "train.sequence_length"},
                                    {"--max-batches", "evaluate.max_batches"},
+                                   {"--metrics", "evaluate.metrics"},
                                    {"--questions", "evaluate.generate"},
                                    {"--answer-tokens", "evaluate.generate_tokens"},
                                    {"--amp-level", "precision.amp_level"}};

@@ -101,6 +101,9 @@ public:
     /// State that is more than numbers, as the text of a JSON object; empty: none. Under stateName() too.
     virtual std::string stateJson() const { return {}; }
     virtual Status restoreJson(const std::string&) { return {}; }
+    /// Tensors among its state, such as weights kept for later; they are written before training goes on. Under stateName() too.
+    virtual std::map<std::string, at::Tensor> stateTensors() const { return {}; }
+    virtual Status restoreTensors(const std::map<std::string, at::Tensor>&) { return {}; }
 };
 
 } // namespace celloom::engine

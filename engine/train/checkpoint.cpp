@@ -22,6 +22,8 @@ namespace {
 constexpr int kStateSchema = 1;
 constexpr const char* kPrefix = "step-";
 constexpr const char* kDamagedPrefix = "damaged-";
+constexpr const char* kTrainerFile = "trainer.safetensors";
+constexpr const char* kCallbackFile = "callbacks.safetensors";
 
 /// The whole model; of a run with adapters only these, since the base lies elsewhere and does not change.
 Status writeModel(const CheckpointContent& content, const fs::path& folder) {
@@ -36,6 +38,17 @@ Status removeFolder(const fs::path& path) {
     fs::remove_all(path, error);
     if (error) return fail("cannot be deleted: " + error.message() + ".", {}, path.string());
     return {};
+}
+
+/// They keep the file mapped as long as they live.
+Result<std::map<std::string, at::Tensor>> tensorsOf(const fs::path& path) {
+    CELLOOM_TRY(file, SafetensorsFile::open(path));
+    std::map<std::string, at::Tensor> out;
+    for (const std::string& name : file->names()) {
+        CELLOOM_TRY(tensor, file->tensor(name));
+        out[name] = tensor;
+    }
+    return out;
 }
 
 json parsedTexts(const std::map<std::string, std::string>& texts) {
@@ -62,6 +75,26 @@ Status restoreCallbackState(const RunProgressState& state, const std::vector<Cal
         const std::string name = callback->stateName();
         if (const auto saved = state.callbacks.find(name); saved != state.callbacks.end()) callback->restore(saved->second);
         if (const auto saved = state.callbackJson.find(name); saved != state.callbackJson.end()) CELLOOM_TRY_STATUS(callback->restoreJson(saved->second));
+    }
+    return {};
+}
+
+std::map<std::string, at::Tensor> collectCallbackTensors(const std::vector<Callback*>& callbacks) {
+    std::map<std::string, at::Tensor> out;
+    for (const Callback* callback : callbacks)
+        for (const auto& [name, tensor] : callback->stateTensors()) out[callback->stateName() + "/" + name] = tensor;
+    return out;
+}
+
+Status restoreCallbackTensors(const fs::path& checkpoint, const std::vector<Callback*>& callbacks) {
+    if (!fs::exists(checkpoint / kCallbackFile)) return {};
+    CELLOOM_TRY(all, tensorsOf(checkpoint / kCallbackFile));
+    for (Callback* callback : callbacks) {
+        const std::string prefix = callback->stateName() + "/";
+        std::map<std::string, at::Tensor> own;
+        for (const auto& [name, tensor] : all)
+            if (name.starts_with(prefix)) own[name.substr(prefix.size())] = tensor;
+        if (!own.empty()) CELLOOM_TRY_STATUS(callback->restoreTensors(own));
     }
     return {};
 }
@@ -143,7 +176,8 @@ Result<fs::path> writeCheckpoint(const fs::path& folder, const CheckpointContent
     const fs::path target = folder / checkpointName(content.state.model.step);
     CELLOOM_TRY(partial, AtomicFolder::create(target));
     CELLOOM_TRY_STATUS(writeModel(content, partial.path()));
-    CELLOOM_TRY_STATUS(writeSafetensors(partial.path() / "trainer.safetensors", content.optimizer.state()));
+    CELLOOM_TRY_STATUS(writeSafetensors(partial.path() / kTrainerFile, content.optimizer.state()));
+    if (!content.callbackTensors.empty()) CELLOOM_TRY_STATUS(writeSafetensors(partial.path() / kCallbackFile, content.callbackTensors));
     CELLOOM_TRY_STATUS(writeFileAtomically(partial.path() / "state.json", toJson(content.state)));
     CELLOOM_TRY_STATUS(writeManifest(partial.path()));
     CELLOOM_TRY_STATUS(beforeVisible());
@@ -167,13 +201,8 @@ Status loadCheckpoint(const fs::path& checkpoint, Network& network, Optimizer& o
         CELLOOM_TRY(folder, openModelFolder(checkpoint));
         CELLOOM_TRY_STATUS(loadWeights(folder, network));
     }
-    const fs::path path = checkpoint / "trainer.safetensors";
-    CELLOOM_TRY(file, SafetensorsFile::open(path));
-    std::map<std::string, at::Tensor> tensors;
-    for (const std::string& name : file->names()) {
-        CELLOOM_TRY(tensor, file->tensor(name));
-        tensors[name] = tensor;
-    }
+    const fs::path path = checkpoint / kTrainerFile;
+    CELLOOM_TRY(tensors, tensorsOf(path));
     if (auto status = optimizer.restore(tensors); !status)
         return fail(status.error().message, status.error().hint, path.string());
     return {};

@@ -32,6 +32,10 @@ struct RunProgressState {
 /// The state of all callbacks that have one, into `state` and out of it.
 void collectCallbackState(const std::vector<Callback*>& callbacks, RunProgressState& state);
 Status restoreCallbackState(const RunProgressState& state, const std::vector<Callback*>& callbacks);
+/// Their tensors, "NAME/TENSOR".
+std::map<std::string, at::Tensor> collectCallbackTensors(const std::vector<Callback*>& callbacks);
+/// Out of the checkpoint's callbacks.safetensors, where it has one.
+Status restoreCallbackTensors(const std::filesystem::path& checkpoint, const std::vector<Callback*>& callbacks);
 
 std::string toJson(const RunProgressState& state);
 Result<RunProgressState> progressStateFromJson(const std::string& text, const std::string& place);
@@ -50,10 +54,12 @@ struct CheckpointContent {
     Optimizer& optimizer;
     const RunProgressState& state;
     std::string chatTemplate; // its name, for an adapter; empty: none
+    std::map<std::string, at::Tensor> callbackTensors; // of collectCallbackTensors
 };
 
-/// Writes folder/step-NNNNNN: model files (of a run with adapters the adapter's files and the graph instead), trainer.safetensors, state.json, manifest.json. `beforeVisible` runs when all is written and
-/// before the folder gets its name (metrics up to here must be on the disk first). A checkpoint of the same step is replaced.
+/// Writes folder/step-NNNNNN: model files (of a run with adapters the adapter's files and the graph instead), trainer.safetensors,
+/// callbacks.safetensors (where a callback keeps tensors), state.json, manifest.json. `beforeVisible` runs when all is written and before
+/// the folder gets its name (metrics up to here must be on the disk first). A checkpoint of the same step is replaced.
 Result<std::filesystem::path> writeCheckpoint(const std::filesystem::path& folder, const CheckpointContent& content,
                                               const std::function<Status()>& beforeVisible);
 

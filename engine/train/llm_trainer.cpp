@@ -94,7 +94,7 @@ Status LLMTrainer::save(std::int64_t bestStep) {
 
     const auto folder = m_setup.folder.checkpoints();
     const CheckpointContent content{*m_network, m_document, m_tokenizer ? m_setup.folder.tokenizer() : std::filesystem::path(), *m_optimizer, m_state,
-                                    m_chat ? m_chat->chatTemplate().name : std::string()};
+                                    m_chat ? m_chat->chatTemplate().name : std::string(), collectCallbackTensors(m_callbacks)};
     CELLOOM_TRY(path, writeCheckpoint(folder, content, [this] { return m_setup.writer.flush(); }));
     const auto best = bestStep < 0 ? std::filesystem::path() : folder / checkpointName(bestStep);
     CELLOOM_TRY_STATUS(pruneCheckpoints(folder, m_recipe.integer("checkpoint.keep_max"), best));

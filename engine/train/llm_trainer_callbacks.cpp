@@ -41,6 +41,7 @@ struct LLMTrainer::Callbacks {
 
     explicit Callbacks(LLMTrainer& run);
     void makeMonitors(LLMTrainer& run);
+    void makeEarlyStopping(LLMTrainer& run);
     std::vector<Callback*> list(const recipe::Recipe& recipe, const std::vector<Callback*>& own, RunControl& control) {
         std::vector<Callback*> all{&metrics, &lossMonitor};
         if (recipe.flag("callbacks.time_monitor")) all.push_back(&timeMonitor);
@@ -89,12 +90,22 @@ void LLMTrainer::Callbacks::makeMonitors(LLMTrainer& run) {
         });
     }
     if (recipe.integer("callbacks.early_stopping_patience") > 0)
-        earlyStopping = std::make_unique<EarlyStopping>(EarlyStopping::Options{.monitor = monitorOf(recipe, "early_stopping")}, [this, &run](RunContext& context) {
-            const std::string& monitor = earlyStopping->options().monitor;
-            run.m_reporter.info("early_stopping", "\"" + monitor + "\" improved no more" +
-                                                      (earlyStopping->best() ? " than to " + roundedText(*earlyStopping->best()) : std::string()) + ": the run ends early.",
-                                nlohmann::json{{"step", context.originalArgs().curStepNum}, {"monitor", monitor}, {"best", best(*earlyStopping)}}.dump());
-        });
+        makeEarlyStopping(run);
+}
+
+void LLMTrainer::Callbacks::makeEarlyStopping(LLMTrainer& run) {
+    const double baseline = run.m_recipe.real("callbacks.early_stopping_baseline");
+    const EarlyStopping::Options options{.monitor = monitorOf(run.m_recipe, "early_stopping"),
+                                         .baseline = baseline == 0 ? std::nullopt : std::optional(baseline),
+                                         .restoresBestWeights = run.m_recipe.flag("callbacks.early_stopping_restore_best")};
+    earlyStopping = std::make_unique<EarlyStopping>(options, [this, &run](RunContext& context) {
+        const std::string& monitor = earlyStopping->options().monitor;
+        const std::int64_t restored = earlyStopping->restoredStep();
+        run.m_reporter.info("early_stopping", "\"" + monitor + "\" improved no more" +
+                                                  (earlyStopping->best() ? " than to " + roundedText(*earlyStopping->best()) : std::string()) + ": the run ends early" +
+                                                  (restored > 0 ? ", with the weights of step " + std::to_string(restored) : std::string()) + ".",
+                            nlohmann::json{{"step", context.originalArgs().curStepNum}, {"monitor", monitor}, {"best", best(*earlyStopping)}, {"restored_step", restored}}.dump());
+    });
 }
 
 Result<Model::End> LLMTrainer::train() {
@@ -103,6 +114,7 @@ Result<Model::End> LLMTrainer::train() {
     m_callbacks = callbacks.list(m_recipe, m_setup.callbacks, m_control);
     m_callbacks.insert(m_callbacks.begin(), &watch);
     CELLOOM_TRY_STATUS(restoreCallbackState(m_state, m_callbacks));
+    if (!m_found.path.empty()) CELLOOM_TRY_STATUS(restoreCallbackTensors(m_found.path, m_callbacks));
     m_control.attach(callbacks.evaluation.get(), callbacks.sample.get(), &callbacks.checkpoint);
 
     m_reporter.beginTraining(m_model->step(), totalSteps(), m_model->planOf(*m_data.train).stepsPerEpoch(), m_state.elapsedSeconds, m_state.secondsPerStep);

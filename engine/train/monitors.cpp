@@ -114,7 +114,7 @@ Status EarlyStopping::begin(RunContext& context) {
 }
 
 void EarlyStopping::reset() {
-    m_stoppedEpoch = 0;
+    m_stoppedEpoch = m_bestStep = m_restoredStep = 0;
     m_bestWeights.clear();
 }
 
@@ -124,16 +124,17 @@ Status EarlyStopping::measured(double value, RunContext& context) {
     ++m_wait;
     if (improves(value)) {
         if (!m_settings.baseline || isBetter(value, *m_settings.baseline)) m_wait = 0;
-        if (m_settings.restoresBestWeights) {
-            m_bestWeights.clear();
-            for (const Parameter& parameter : parameters) m_bestWeights.push_back(parameter.isFrozen && !parameter.isBuffer ? at::Tensor() : parameter.tensor.detach().clone());
-        }
+        m_bestStep = context.originalArgs().curStepNum;
+        if (m_settings.restoresBestWeights)
+            for (const Parameter& parameter : parameters)
+                if (!parameter.isFrozen || parameter.isBuffer) m_bestWeights[parameter.path] = parameter.tensor.detach().clone();
     }
     if (m_wait < std::max<std::int64_t>(m_options.patience, 1)) return {};
     m_stoppedEpoch = context.originalArgs().curEpochNum;
     context.requestStop();
-    for (std::size_t i = 0; i < m_bestWeights.size(); ++i)
-        if (m_bestWeights[i].defined()) parameters[i].tensor.copy_(m_bestWeights[i]);
+    if (!m_bestWeights.empty()) m_restoredStep = m_bestStep;
+    for (Parameter& parameter : parameters)
+        if (const auto best = m_bestWeights.find(parameter.path); best != m_bestWeights.end()) parameter.tensor.copy_(best->second);
     if (m_report) m_report(context);
     return {};
 }
@@ -141,12 +142,19 @@ Status EarlyStopping::measured(double value, RunContext& context) {
 std::map<std::string, double> EarlyStopping::state() const {
     auto out = Monitor::state();
     out["stopped_epoch"] = static_cast<double>(m_stoppedEpoch);
+    out["best_step"] = static_cast<double>(m_bestStep);
     return out;
 }
 
 void EarlyStopping::restore(const std::map<std::string, double>& state) {
     Monitor::restore(state);
     m_stoppedEpoch = whole(state, "stopped_epoch", 0);
+    m_bestStep = whole(state, "best_step", 0);
+}
+
+Status EarlyStopping::restoreTensors(const std::map<std::string, at::Tensor>& tensors) {
+    if (m_settings.restoresBestWeights) m_bestWeights = tensors; // else the resume asks for it no longer
+    return {};
 }
 
 ReduceLROnPlateau::ReduceLROnPlateau(Options options, Report report)

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,7 +68,7 @@ public:
     struct Options {
         MonitorOptions monitor;
         std::optional<double> baseline = {}; // only what is better than this counts as not waiting
-        bool restoresBestWeights = false; // those of the best measurement, kept in memory: not part of a checkpoint
+        bool restoresBestWeights = false; // those of the best measurement, a second copy of all that learns
     };
     using Report = std::function<void(RunContext&)>;
     explicit EarlyStopping(Options options, Report report = {});
@@ -75,8 +76,12 @@ public:
     std::string stateName() const override { return "EarlyStopping"; }
     std::map<std::string, double> state() const override;
     void restore(const std::map<std::string, double>& state) override;
+    std::map<std::string, at::Tensor> stateTensors() const override { return m_bestWeights; }
+    Status restoreTensors(const std::map<std::string, at::Tensor>& tensors) override;
     /// 0: it did not stop.
     [[nodiscard]] std::int64_t stoppedEpoch() const { return m_stoppedEpoch; }
+    /// The step whose weights the network has again since the stop; 0: those of the last step.
+    [[nodiscard]] std::int64_t restoredStep() const { return m_restoredStep; }
 
 protected:
     Status measured(double value, RunContext& context) override;
@@ -85,8 +90,8 @@ protected:
 private:
     Options m_settings;
     Report m_report;
-    std::int64_t m_stoppedEpoch = 0;
-    std::vector<at::Tensor> m_bestWeights; // like Network::parameters
+    std::int64_t m_stoppedEpoch = 0, m_bestStep = 0, m_restoredStep = 0;
+    std::map<std::string, at::Tensor> m_bestWeights; // by the parameters' paths
 };
 
 /// Multiplies the learning rate by `factor` after `patience` measurements without improvement. The schedule counts no longer from then on.

@@ -649,6 +649,14 @@ void addMonitors(std::vector<Entry>& out) {
     out.push_back(Entry("callbacks", "callbacks.early_stopping_mode", choice, word("auto"), "Better is", "更好的方向", mode, modeZh).choices(modes).advanced().when(whenStopping));
     out.push_back(Entry("callbacks", "callbacks.early_stopping_min_delta", real, 0.0, "Smallest improvement", "最小改善", delta, deltaZh)
                       .range(0, 1e9).advanced().when(whenStopping));
+    out.push_back(Entry("callbacks", "callbacks.early_stopping_baseline", real, 0.0, "To be passed", "须超越的基准",
+                        "Evaluations that are not better than this are waited for too, whatever they improved. 0: none.",
+                        "不优于该值的评估也计入等待，无论是否有改善。0：无基准。")
+                      .advanced().when(whenStopping));
+    out.push_back(Entry("callbacks", "callbacks.early_stopping_restore_best", flag, false, "Best weights back", "恢复最佳权重",
+                        "When it ends the run, bring back the weights of the best evaluation. Takes the memory of a second copy of all weights that learn.",
+                        "提前结束时恢复最佳评估时的权重。需要另一份可训练权重的内存。")
+                      .advanced().when(whenStopping));
     const char* whenReducing = "callbacks.reduce_lr_patience!=0";
     out.push_back(Entry("callbacks", "callbacks.reduce_lr_patience", integer, whole(0), "ReduceLROnPlateau", "ReduceLROnPlateau",
                         "The learning rate is lowered after so many evaluations in a row that improved nothing; the schedule counts no longer then. 0: never.",

@@ -1,6 +1,7 @@
 // Runs on named columns: a regression and a classifier of the user's own graph, from recipe to finished run.
 #include "../engine/train_helper.h"
 #include "engine/checkpoint/safetensors.h"
+#include "engine/train/checkpoint.h"
 #include "models/graph/json.h"
 #include "run_helper.h"
 
@@ -124,6 +125,39 @@ private Q_SLOTS:
         QCOMPARE(eventOf(folder, "stopped")["step"].get<int>(), 15);
         QCOMPARE(m_workspace.run(folder).code, 0); // resumed: it had ended by itself
         QCOMPARE(eventOf(folder, "stopped")["step"].get<int>(), 15);
+    }
+
+    void aRunThatEndsEarlyHasItsBestWeightsAgainAlsoAfterAKill() {
+        json settings = recipe("one.cells.json", "train-numbers.safetensors", "validation-numbers.safetensors", "MSELoss");
+        settings["callbacks"] = {{"early_stopping_patience", 2}, {"early_stopping_min_delta", 100}, {"early_stopping_restore_best", true}};
+        settings["evaluate"]["every_steps"] = 5;
+        settings["checkpoint"] = {{"every_steps", 4}};
+        const auto whole = m_workspace.create(settings), killed = m_workspace.create(settings), plain = [&] {
+            settings["callbacks"]["early_stopping_restore_best"] = false;
+            settings["checkpoint"]["every_steps"] = 5;
+            return m_workspace.create(settings);
+        }();
+        QCOMPARE(m_workspace.run(whole).code, 0);
+        QCOMPARE(m_workspace.run(plain).code, 0);
+        QVERIFY(m_workspace.run(killed, QStringLiteral("step:14")).isKilled); // step 5's are two checkpoints old
+        QCOMPARE(m_workspace.run(killed).code, 0);
+        const auto weights = [](const store::RunFolder& folder, std::int64_t step) { return *sha256OfFile(folder.checkpoints() / engine::checkpointName(step) / "model.safetensors"); };
+        for (const auto& folder : {whole, killed}) {
+            QCOMPARE(eventOf(folder, "early_stopping")["restored_step"].get<int>(), 5);
+            QCOMPARE(weights(folder, 15), weights(plain, 5));
+        }
+        QCOMPARE(eventOf(plain, "early_stopping")["restored_step"].get<int>(), 0);
+        QVERIFY(weights(plain, 15) != weights(plain, 5));
+        QVERIFY(!fs::exists(plain.checkpoints() / engine::checkpointName(15) / "callbacks.safetensors"));
+    }
+
+    void measurementsAreToPassTheBaseline() {
+        json settings = recipe("one.cells.json", "train-numbers.safetensors", "validation-numbers.safetensors", "MSELoss");
+        settings["callbacks"] = {{"early_stopping_patience", 2}, {"early_stopping_baseline", 1e-9}};
+        settings["evaluate"]["every_steps"] = 5;
+        const auto folder = m_workspace.create(settings);
+        QCOMPARE(m_workspace.run(folder).code, 0);
+        QCOMPARE(eventOf(folder, "early_stopping")["step"].get<int>(), 10); // both improved, neither enough
     }
 
     void whatDoesNotFitIsRefusedBeforeTraining_data() {

@@ -258,6 +258,25 @@ private Q_SLOTS:
         QVERIFY(run.small.network->parameters()[0].tensor.detach().equal(best));
     }
 
+    void theBestWeightsArePartOfItsState() {
+        Dictated run;
+        EarlyStopping::Options options;
+        options.monitor.patience = 1;
+        options.restoresBestWeights = true;
+        EarlyStopping before(options), after(options), other(EarlyStopping::Options{});
+        at::Tensor weight = run.small.network->parameters()[0].tensor.detach();
+        const at::Tensor best = weight.clone();
+        QVERIFY(before.onTrainBegin(run.context));
+        run.measure(before, "eval_loss", 1);
+        weight.fill_(7);
+        after.restore(before.state());
+        QVERIFY(after.restoreTensors(before.stateTensors()) && other.restoreTensors(before.stateTensors()));
+        QVERIFY(other.stateTensors().empty()); // it is not asked for
+        QVERIFY(after.onTrainBegin(run.context));
+        run.measure(after, "eval_loss", 2);
+        QVERIFY(run.small.network->parameters()[0].tensor.detach().equal(best));
+    }
+
     void whatIsNotMeasuredCannotBeWatched() {
         Small small;
         EarlyStopping callback = stopping(2, 0, "accuracy");

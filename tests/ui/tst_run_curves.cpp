@@ -1,5 +1,6 @@
 // A run's rows as curves: what counts, what a resume superseded, the smoothed twin.
 #include "ui/live/run_curves.h"
+#include "ui/live/run_samples.h"
 
 #include <QTest>
 
@@ -33,6 +34,20 @@ private Q_SLOTS:
         curves.add({row(1, 5), row(2, 4, 1, true), row(2, 4.5, 2), row(3, 4.2, 3)});
         QCOMPARE(curves.curve("train/loss").value, (std::vector<double>{5, 4.5, 4.2}));
         QCOMPARE(curves.superseded("train/loss", XAxis::Step).y, (std::vector<double>{4}));
+    }
+
+    void samplesOfStepsThatWereRunAgainAreKnown() {
+        const auto sample = [](std::int64_t step, const char* prompt) {
+            store::SampleRow row;
+            row.step = step;
+            row.prompt = prompt;
+            return row;
+        };
+        const std::deque<store::SampleRow> plain{sample(20, "b"), sample(20, "a"), sample(10, "b"), sample(10, "a")};
+        QVERIFY(supersededSamples(plain).empty());
+        // 10, 20, 30 written, killed; resumed before step 20, and once more before step 20
+        const std::deque<store::SampleRow> resumed{sample(20, "b"), sample(20, "a"), sample(20, "b"), sample(20, "a"), sample(30, "b"), sample(30, "a"), sample(20, "b"), sample(20, "a"), sample(10, "b")};
+        QCOMPARE(supersededSamples(resumed), (std::set<std::size_t>{2, 3, 4, 5, 6, 7}));
     }
 
     void partsThatWereRunAgainTwiceStandAtTheirSteps() {

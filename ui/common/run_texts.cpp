@@ -216,7 +216,8 @@ public:
             .arg(data.text("monitor"), data.count("step"), Format::rate(data.real("lr")));
     }
     static QString earlyStopping(Data& data) {
-        return tr("%1 improved no more: the run ends early, after step %2.").arg(data.text("monitor"), data.count("step"));
+        const QString text = tr("%1 improved no more: the run ends early, after step %2.").arg(data.text("monitor"), data.count("step"));
+        return data.has("restored_step") && data.real("restored_step") > 0 ? followedBy(text, tr("Its weights are those of step %1 again.").arg(data.count("restored_step"))) : text;
     }
     static QString emptyStep(Data& data) { return tr("Step %1 had no token to learn from and changed nothing.").arg(data.count("step")); }
     static QString plugin(Data& data) { return tr("Uses cells of %1, SHA-256 %2.").arg(data.text("library"), data.text("sha256")); }

@@ -11,6 +11,7 @@
 #include "ui/live/metric_card.h"
 #include "ui/live/results_card.h"
 #include "ui/live/run_header.h"
+#include "ui/live/run_samples.h"
 #include "ui/shell/services.h"
 
 #include <QActionGroup>
@@ -471,11 +472,16 @@ void LivePage::showCurves() {
 void LivePage::showSamples() {
     m_sampleStack->setCurrentIndex(m_samples.empty() ? 0 : 1);
     const QString muted = m_services.theme.color("muted").name(), text = m_services.theme.color("text").name();
+    const bool isTraining = m_kind != "evaluate" && m_kind != "predict";
+    const std::set<std::size_t> superseded = isTraining ? supersededSamples(m_samples) : std::set<std::size_t>();
     QString html;
-    for (const store::SampleRow& sample : m_samples) {
+    for (std::size_t i = 0; i < m_samples.size(); ++i) {
+        const store::SampleRow& sample = m_samples[i];
+        const bool isOld = superseded.contains(i);
+        const QString step = isOld ? tr("step %1, before it was run again") : tr("step %1");
         html += QStringLiteral("<p style=\"margin:0 0 10px 0\"><span style=\"color:%1;font-size:8.5pt\">%2</span><br/>"
                                "<span style=\"color:%1\">%3</span><span style=\"color:%4\">%5</span></p>")
-                    .arg(muted, m_kind == "evaluate" || m_kind == "predict" ? QString() : tr("step %1").arg(Format::count(sample.step)), fromUtf8(sample.prompt).toHtmlEscaped(), text,
+                    .arg(muted, isTraining ? step.arg(Format::count(sample.step)) : QString(), fromUtf8(sample.prompt).toHtmlEscaped(), isOld ? muted : text,
                          fromUtf8(sample.text).toHtmlEscaped().replace(QLatin1Char('\n'), QLatin1String("<br/>")));
     }
     const int kept = m_sampleView->verticalScrollBar()->value();

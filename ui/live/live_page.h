@@ -1,9 +1,9 @@
 // The Live page: one run as it goes: state and control, curves, samples, events, and how other runs compare.
 #pragma once
 
+#include "ui/common/run_actions.h"
 #include "ui/common/run_store.h"
 #include "ui/live/run_curves.h"
-#include "ui/common/run_actions.h"
 #include "ui/shell/page.h"
 
 #include <deque>
