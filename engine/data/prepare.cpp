@@ -284,9 +284,20 @@ Status remember(const DataFiles& files, const char* kind, PreparedData& data) {
     return {};
 }
 
-} // namespace
-
-namespace {
+/// Opens the files and shares their rows out: as the files say, or with a part held out; of an evaluation all are validation rows.
+template <typename Open>
+Status shareOut(const recipe::Recipe& recipe, const DataFiles& files, const Open& open, PreparedData& data) {
+    CELLOOM_TRY(first, open(files.train.empty() ? files.validation : files.train));
+    if (files.train.empty()) {
+        data.validation = std::move(first);
+        return {};
+    }
+    if (files.validation.empty()) return holdOutRows(recipe, std::move(first), data);
+    data.train = std::move(first);
+    CELLOOM_TRY(validation, open(files.validation));
+    data.validation = std::move(validation);
+    return {};
+}
 
 Result<PreparedData> prepareImages(const recipe::Recipe& recipe, const DataFiles& files) {
     PreparedData data;
@@ -313,39 +324,21 @@ Result<PreparedData> prepareImages(const recipe::Recipe& recipe, const DataFiles
 Result<PreparedData> prepareTensors(const recipe::Recipe& recipe, const DataFiles& files) {
     if (files.areImages) return prepareImages(recipe, files);
     PreparedData data;
-    CELLOOM_TRY_STATUS(remember(files, "tensors", data));
-    CELLOOM_TRY(train, openTensorFiles(files.train.empty() ? files.validation : files.train));
     data.sequenceLength = 1;
-    if (files.train.empty()) { // of an evaluation
-        data.validation = std::move(train);
-        return data;
-    }
-    if (files.validation.empty()) {
-        CELLOOM_TRY_STATUS(holdOutRows(recipe, std::move(train), data));
-        return data;
-    }
-    data.train = std::move(train);
-    CELLOOM_TRY(validation, openTensorFiles(files.validation));
-    data.validation = std::move(validation);
+    CELLOOM_TRY_STATUS(remember(files, "tensors", data));
+    CELLOOM_TRY_STATUS(shareOut(recipe, files, openTensorFiles, data));
     return data;
 }
 
 Result<PreparedData> prepareTokens(const recipe::Recipe& recipe, const DataFiles& files, std::int64_t vocabSize) {
     PreparedData data;
     CELLOOM_TRY_STATUS(remember(files, "tokens", data));
-    CELLOOM_TRY(train, TokenFileDataset::open(files.train.empty() ? files.validation : files.train, vocabSize));
-    data.sequenceLength = train->sequenceLength();
-    if (files.train.empty()) { // of an evaluation
-        data.validation = std::move(train);
-        return data;
-    }
-    if (files.validation.empty()) {
-        CELLOOM_TRY_STATUS(holdOutRows(recipe, std::move(train), data));
-        return data;
-    }
-    data.train = std::move(train);
-    CELLOOM_TRY(validation, TokenFileDataset::open(files.validation, vocabSize));
-    data.validation = std::move(validation);
+    const auto open = [&](const std::vector<fs::path>& paths) {
+        auto rows = TokenFileDataset::open(paths, vocabSize);
+        if (rows && data.sequenceLength == 0) data.sequenceLength = (*rows)->sequenceLength(); // of the first
+        return rows;
+    };
+    CELLOOM_TRY_STATUS(shareOut(recipe, files, open, data));
     return data;
 }
 
