@@ -1759,6 +1759,10 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
         <source>The first texts appear here; all of them are in the file of results.</source>
         <translation>最先写出的文字显示在这里；全部结果在结果文件中。</translation>
     </message>
+    <message>
+        <source>step %1, before it was run again</source>
+        <translation>第 %1 步，重新运行之前</translation>
+    </message>
 </context>
 <context>
     <name>celloom::ui::LoraPanel</name>
@@ -3828,6 +3832,10 @@ Ctrl+K 插入输入或单元，下一个会接在所选单元之后。
     <message>
         <source>%1 The run saves and ends.</source>
         <translation>%1 运行将保存并结束。</translation>
+    </message>
+    <message>
+        <source>Its weights are those of step %1 again.</source>
+        <translation>权重已恢复为第 %1 步的。</translation>
     </message>
 </context>
 <context>

@@ -62,7 +62,7 @@ private Q_SLOTS:
         QVERIFY(engine::writeSafetensors(at("other.safetensors"), {{"input_ids", other}, {"labels", otherLabels}}));
         const auto train = [&](int batch, int accumulation) {
             return done(m_files.recipe({{"model", {{"source", "baichuan-tiny"}}}, // no dropout
-                                        {"data", {{"train", {at("both.safetensors").string()}}, {"validation", json::array()}}},
+                                        {"data", {{"train", {at("both.safetensors").string()}}, {"validation", json::array()}, {"validation_fraction", 0}}},
                                         {"train", {{"batch_size", batch}, {"accumulation", accumulation}, {"max_steps", 3}}},
                                         {"optimizer", {{"type", "SGD"}, {"lr", 0.5}, {"clip_norm", 0}}},
                                         {"schedule", {{"warmup_steps", 0}, {"type", "constant"}}},
@@ -78,7 +78,8 @@ private Q_SLOTS:
         QCOMPARE(labels, std::int64_t(3));
         QCOMPARE(label, std::int64_t(1));
         const auto rows = exactRows(together), rowsApart = exactRows(apart);
-        QVERIFY(std::abs(rowsApart.at({"train/loss", 2}) - (3 * first + second) / 4) < 1e-6);
+        const double step2 = rowsApart.at({"train/loss", 2}), expected = (3 * first + second) / 4;
+        QVERIFY2(std::abs(step2 - expected) < 1e-5, qPrintable(QString("%1, not %2 of %3 and %4").arg(step2, 0, 'g', 9).arg(expected, 0, 'g', 9).arg(first, 0, 'g', 9).arg(second, 0, 'g', 9)));
         QVERIFY(std::abs(first - second) > 0.01); // a mean of means would be seen
         for (int step = 1; step <= 3; ++step) QVERIFY(std::abs(rows.at({"train/loss", step}) - rowsApart.at({"train/loss", step})) < 1e-5);
         const auto weights = tensorsOf(checkpoint(together, 3) / "model.safetensors"), weightsApart = tensorsOf(checkpoint(apart, 3) / "model.safetensors"),
@@ -101,11 +102,16 @@ private Q_SLOTS:
     void case8TheTotalShownEqualsTheStepsRun() { // 10 samples, batch 2, accumulation 4, 2 epochs
         QFETCH(bool, drops);
         QFETCH(int, steps);
-        const auto folder = m_workspace.create(m_files.recipe({{"train", {{"accumulation", 4}, {"max_steps", 0}, {"epochs", 2}, {"drop_last", drops}}}}));
+        const auto folder = m_workspace.create(m_files.recipe({{"train", {{"accumulation", 4}, {"max_steps", 0}, {"epochs", 2}, {"drop_last", drops}}}, {"schedule", {{"warmup_steps", 0}}}}));
         Script link;
         QCOMPARE(runInProcess(m_workspace, folder, link).code, protocol::Ok);
-        QVERIFY(!link.seen.empty());
-        for (const store::Progress& now : link.seen) QVERIFY(now.totalSteps == steps && now.step <= steps);
+        int shown = 0;
+        for (const store::Progress& now : link.seen)
+            if (now.totalSteps > 0) { // known once the data are read
+                QVERIFY(now.totalSteps == steps && now.step <= steps);
+                ++shown;
+            }
+        QVERIFY(shown >= steps);
         QCOMPARE(progress(folder).step, std::int64_t(steps));
         QCOMPARE(progress(folder).totalSteps, std::int64_t(steps));
     }

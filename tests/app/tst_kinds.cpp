@@ -100,6 +100,23 @@ private Q_SLOTS:
         QCOMPARE(json::parse(events(folder, "evaluation").at(0).data)["tokens"].get<int>(), 6 * 31);
     }
 
+    void theVerbMeasuresWhatItIsAskedFor() {
+        const QString held = QString::fromStdString(kHeldOut), base = QString::fromStdString(kSmallBase);
+        const QStringList arguments{"--json", "evaluate", "--model", base, "--data", held, "--template", "plain", "--sequence-length", "64", "--threads", "1", "--device", "cpu"};
+        const auto verb = app::testing::runEngine(arguments + QStringList{"--metrics", "accuracy,top_5_accuracy"});
+        QVERIFY2(verb.code == 0, verb.err.c_str());
+        const json measured = json::parse(verb.out);
+        json recipe = evaluation(kSmallBase);
+        recipe["data"] = {{"validation", {kHeldOut}}, {"template", "plain"}};
+        recipe["evaluate"] = {{"metrics", {"accuracy", "top_5_accuracy"}}};
+        const auto run = latest(done(recipe));
+        for (const char* name : {"loss", "accuracy", "top_5_accuracy"})
+            QVERIFY2(std::abs(measured.at(name).get<double>() - run.at(std::string("eval/") + name)) < 1e-5, verb.out.c_str()); // in batches of another size
+        QVERIFY(run.at("eval/top_5_accuracy") >= run.at("eval/accuracy"));
+        const auto refused = app::testing::runEngine(arguments + QStringList{"--metrics", "accurate"});
+        QVERIFY2(refused.code == int(protocol::BadInput) && refused.err.find("accurate") != std::string::npos, refused.err.c_str());
+    }
+
     void questionsAreAnsweredWithAnAdapterBesideTheBase() {
         json tuning{{"kind", "finetune"},
                     {"model", {{"source", kSmallBase}, {"weights", kSmallBase}}},

@@ -54,6 +54,7 @@ private Q_SLOTS:
         row("script_quiet", R"({"callback": "mine", "lines": 1000})");
         row("script_state", R"({"callback": "mine", "attributes": ["a"]})");
         row("callback_error", R"({"callback": "mine", "method": "step_end", "line": 5, "column": 9, "message": "no", "action": "disable"})");
+        row("early_stopping", R"({"step": 40, "monitor": "eval_loss", "best": 2.5, "restored_step": 20})");
         row("comparison", R"({"perplexity": 98.5, "bigram": 222.15})");
         row("memory", R"({"peak_bytes": 186300000, "estimate_bytes": 186200000})");
         row("conversations", R"({"files": [], "conversations": 2155, "held_out": 113})");
@@ -94,6 +95,10 @@ private Q_SLOTS:
                  QStringLiteral("Read 120 files (UTF-8): 112 documents to learn from, 8 held out."));
         QCOMPARE(RunTexts::event(happened("learning_rate", R"({"step": 35, "lr": 0.0001})")),
                  QStringLiteral("From step 35 on the learning rate is 1.0e-4."));
+        QCOMPARE(RunTexts::event(happened("early_stopping", R"({"step": 40, "monitor": "eval_loss", "best": 2.5, "restored_step": 20})")),
+                 QStringLiteral("eval_loss improved no more: the run ends early, after step 40. Its weights are those of step 20 again."));
+        QCOMPARE(RunTexts::event(happened("early_stopping", R"({"step": 40, "monitor": "eval_loss", "best": 2.5})")), // of an earlier version
+                 QStringLiteral("eval_loss improved no more: the run ends early, after step 40."));
         QCOMPARE(RunTexts::event(happened("stopped", R"({"step": 44, "time_limit": true})")),
                  QStringLiteral("The time limit is reached: stopped after step 44."));
     }
