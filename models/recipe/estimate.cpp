@@ -40,6 +40,7 @@ MemoryOptions memoryOptions(const Recipe& recipe, const graph::ExpandedModel& mo
     options.hasDocumentAttention = recipe.text("data.attention") == "document";
     options.hasZLoss = zLossOf(recipe, model) > 0;
     options.evaluates = !recipe.list("data.validation").empty() || recipe.real("data.validation_fraction") > 0;
+    options.keepsBestWeights = recipe.integer("callbacks.early_stopping_patience") > 0 && recipe.flag("callbacks.early_stopping_restore_best");
     options.isGpu = recipe.text("device") == "cuda";
     if (usesLora(recipe) && recipe.text("lora.base_type") != "float32") options.frozenBytes = kHalfBytes;
     options.optimizer = optimizerMemoryOf(recipe);
@@ -94,7 +95,7 @@ Result<Estimate> estimate(const Recipe& recipe, const graph::ExpandedModel& mode
     out.peakPhase = plan.peakPhase;
     out.phasePeaks = plan.phasePeaks;
     const std::int64_t saved = treatment.hasAdapters() ? out.trainableParameters : out.parameters; // the base is not saved again
-    out.checkpointBytes = saved * kFloatBytes + out.optimizerBytes;
+    out.checkpointBytes = (saved + (options.keepsBestWeights ? out.trainableParameters : 0)) * kFloatBytes + out.optimizerBytes;
     out.keptCheckpoints = recipe.integer("checkpoint.keep_max") + (recipe.flag("checkpoint.keep_best") ? 1 : 0);
     return out;
 }

@@ -22,7 +22,7 @@ struct Estimate {
     std::int64_t tokensPerStep = 0;
     double forwardFlops = 0, flopsPerStep = 0; // a step: forward, and twice that backward, for every micro-batch
     // Bytes of tensors, each part by itself:
-    std::int64_t weightBytes = 0;     // float32 masters, and at O2 the copies in the half type
+    std::int64_t weightBytes = 0;     // float32 masters, at O2 the copies in the half type, and the best weights where they are kept
     std::int64_t gradientBytes = 0;   // float32
     std::int64_t optimizerBytes = 0;  // the optimizer's state, float32
     std::int64_t activationBytes = 0; // kept for the backward pass of one micro-batch, with the loss
@@ -33,7 +33,7 @@ struct Estimate {
     MemoryPhase peakPhase = MemoryPhase::Forward;
     std::array<std::int64_t, kMemoryPhases> phasePeaks{}; // 0: the phase does not occur
     // Bytes on disk:
-    std::int64_t checkpointBytes = 0; // weights and optimizer state
+    std::int64_t checkpointBytes = 0; // weights, the best ones too where they are kept, and optimizer state
     std::int64_t keptCheckpoints = 0; // as many as the recipe keeps
 };
 

@@ -248,6 +248,7 @@ void Simulation::begin(bool isTraining) {
         frozen = addCapped(frozen, plan.weightValues - plan.learningValues);
     }
     m_ledger.take(Kind::Weights, addCapped(multiplyCapped(weights, kFloatBytes), multiplyCapped(frozen, m_options.frozenBytes)));
+    if (m_options.keepsBestWeights) m_ledger.take(Kind::Weights, multiplyCapped(m_trainable, kFloatBytes));
     if (isTraining) m_ledger.take(Kind::Optimizer, multiplyCapped(m_optimizerValues, kFloatBytes));
 }
 

@@ -15,7 +15,7 @@ namespace celloom::recipe {
 
 /// Bytes.
 struct MemoryParts {
-    std::int64_t weights = 0; // float32 masters, and the copies of cells that compute in a half type
+    std::int64_t weights = 0; // float32 masters, the copies of cells that compute in a half type, and the best weights where they are kept
     std::int64_t gradients = 0;
     std::int64_t optimizer = 0;
     std::int64_t activations = 0; // what the backward pass needs, the loss, and what exists only for a moment
@@ -40,6 +40,7 @@ struct MemoryOptions {
     bool hasDocumentAttention = false; // a mask of document borders
     bool hasZLoss = false;
     bool evaluates = false;
+    bool keepsBestWeights = false; // a second copy of all that learns
     bool isGpu = false;
     OptimizerMemory optimizer;
     std::int64_t frozenBytes = 4;  // of a number in a weight that does not learn

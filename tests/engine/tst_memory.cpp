@@ -132,6 +132,10 @@ private Q_SLOTS:
             onText(with("transformer-tiny", {{"precision", {{"amp_level", "O2"}, {"deny", {"layers.1.**"}}}},
                                              {"optimizer", {{"type", "SGD"}, {"momentum", 0}}},
                                              {"train", {{"batch_size", 4}, {"accumulation", 1}, {"sequence_length", 256}}}})));
+        add("Transformer tiny, the best weights kept",
+            onText(with("transformer-tiny", {{"callbacks", {{"early_stopping_patience", 9}, {"early_stopping_restore_best", true}}},
+                                             {"evaluate", {{"every_steps", 1}, {"max_batches", 1}}},
+                                             {"train", {{"batch_size", 1}, {"accumulation", 1}, {"sequence_length", 128}, {"max_steps", 2}}}})));
         add("Baichuan 110 M, one short row",
             onTokens(with("baichuan-110m", {{"train", {{"batch_size", 1}, {"accumulation", 1}, {"sequence_length", 64}, {"max_steps", 1}}}}), 16000));
     }
