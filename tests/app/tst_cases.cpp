@@ -3,6 +3,8 @@
 #include "models/protocol/protocol.h"
 #include "tests/app/token_run_helper.h"
 
+#include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
 #include <cmath>
