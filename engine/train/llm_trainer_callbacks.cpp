@@ -101,6 +101,10 @@ void LLMTrainer::Callbacks::makeEarlyStopping(LLMTrainer& run) {
     earlyStopping = std::make_unique<EarlyStopping>(options, [this, &run](RunContext& context) {
         const std::string& monitor = earlyStopping->options().monitor;
         const std::int64_t restored = earlyStopping->restoredStep();
+        if (restored > 0) { // what was measured last are other weights
+            run.m_lastPerplexity = 0;
+            run.m_lastMatch = -1;
+        }
         run.m_reporter.info("early_stopping", "\"" + monitor + "\" improved no more" +
                                                   (earlyStopping->best() ? " than to " + roundedText(*earlyStopping->best()) : std::string()) + ": the run ends early" +
                                                   (restored > 0 ? ", with the weights of step " + std::to_string(restored) : std::string()) + ".",
