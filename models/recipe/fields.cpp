@@ -656,7 +656,7 @@ void addMonitors(std::vector<Entry>& out) {
     out.push_back(Entry("callbacks", "callbacks.early_stopping_restore_best", flag, false, "Best weights back", "恢复最佳权重",
                         "When it ends the run, bring back the weights of the best evaluation. Takes the memory of a second copy of all weights that learn.",
                         "提前结束时恢复最佳评估时的权重。需要另一份可训练权重的内存。")
-                      .advanced().when(whenStopping));
+                      .when(whenStopping));
     const char* whenReducing = "callbacks.reduce_lr_patience!=0";
     out.push_back(Entry("callbacks", "callbacks.reduce_lr_patience", integer, whole(0), "ReduceLROnPlateau", "ReduceLROnPlateau",
                         "The learning rate is lowered after so many evaluations in a row that improved nothing; the schedule counts no longer then. 0: never.",
